@@ -1,0 +1,61 @@
+"""What is being observed now: the one place that the core and the runtimes (interpreter, emulator, device) share.
+
+The core opens an `Observation` round a call of the kernel under test; whatever launches a Triton or CUDA kernel inside
+it reads the settings from there and appends what it saw. With no observation open, kernels just run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from conformance.events import Event
+from conformance.regions import Arena
+
+Order = Literal["row", "reverse", "random"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Geometry:
+    """The shape of one launch: the kernel's name, grid, block (CUDA; else ()), and meta-parameters."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, ...] = ()
+    meta: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclasses.dataclass
+class Observation:
+    """Settings for the launches inside one call, and what was seen of them."""
+
+    arena: Arena
+    order: Order = "row"
+    seed: int = 0
+    trace: bool = True  # False: values only, at full speed
+    dry: bool = False  # True: record the geometry, run nothing
+    config: int | None = None  # which of an autotuned kernel's configs to run; None: tune as the author does
+    overflow: bool = True  # report 32-bit overflow in integer arithmetic
+    events: list[Event] = dataclasses.field(default_factory=list)
+    geometry: list[Geometry] = dataclasses.field(default_factory=list)
+    configs: int = 1  # the largest number of configs that an autotuned kernel of this call has
+
+
+_open: list[Observation] = []
+
+
+def current() -> Observation | None:
+    """The observation that is open, None outside the suite."""
+    return _open[-1] if _open else None
+
+
+@contextlib.contextmanager
+def observe(observation: Observation) -> Iterator[Observation]:
+    """Let the launches inside the block be seen by `observation`."""
+    _open.append(observation)
+    try:
+        yield observation
+    finally:
+        _open.pop()

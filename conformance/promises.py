@@ -1,0 +1,48 @@
+"""What a kernel guarantees beyond its op. Authors declare promises, never tolerances."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import torch
+
+
+@dataclasses.dataclass(frozen=True)
+class Promises:
+    """The promises of one kernel; the defaults are what a careful author of a Triton or CUDA kernel keeps.
+
+    Numerics (read by `conformance.balls`):
+        compute: dtype of elementwise arithmetic on half inputs; None is float32 for float32 and below, else the input's.
+        accumulator: dtype of sums; None is the compute dtype.
+        dot: operands of matrix products in float32: kept ("ieee"), rounded to TF32, or split in three TF32 products.
+        order: summation order: "tree" (a block reduces as a tree), or "any" (atomics, split-K, one running sum).
+        casting: "late" rounds once, at the store; "llama" rounds to the input dtype before the weight is applied.
+        overflow: what a store beyond the largest finite value gives: "inf", or "saturate" (fp8 on sm_90).
+        nan: "propagate" as torch does, or "ignore" as `tl.max` does.
+        all_masked: the value of a fully masked row: "nan" as torch has it, or "zero".
+        profile: the accuracy table's column: "portable", "interpret" or "nvidia".
+    Behaviour (read by the oracles):
+        deterministic: equal calls give equal bits, in any program order.
+        batch_invariant: a row alone gives the bits it has in a batch (only for ops with an `independent` axis).
+        duplicate_writes: True allows several programs to write one element.
+        layouts: names of the layouts the kernel accepts (None: every layout); others must be refused.
+        dtypes: dtypes the kernel accepts (None: those of the op); others must be refused.
+        limits: axis name to largest size; larger must be refused.
+    """
+
+    compute: torch.dtype | None = None
+    accumulator: torch.dtype | None = None
+    dot: Literal["ieee", "tf32", "tf32x3"] = "ieee"
+    order: Literal["tree", "any"] = "tree"
+    casting: Literal["late", "llama"] = "late"
+    overflow: Literal["inf", "saturate"] = "inf"
+    nan: Literal["propagate", "ignore"] = "propagate"
+    all_masked: Literal["nan", "zero"] = "nan"
+    profile: Literal["portable", "interpret", "nvidia"] = "portable"
+    deterministic: bool = True
+    batch_invariant: bool = True
+    duplicate_writes: bool = False
+    layouts: tuple[str, ...] | None = None
+    dtypes: tuple[torch.dtype, ...] | None = None
+    limits: tuple[tuple[str, int], ...] = ()

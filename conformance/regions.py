@@ -1,0 +1,54 @@
+"""The tensors that a launch may touch, and what it may do with each."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import itertools
+from collections.abc import Iterator
+
+import torch
+
+
+class Role(str, enum.Enum):
+    """What a kernel may do with a tensor: IN is only read; OUT is written, and read only where written before."""
+
+    IN = "in"
+    OUT = "out"
+    INOUT = "inout"
+    SCRATCH = "scratch"  # a temporary of the launcher: as OUT, and need not be written
+
+
+@dataclasses.dataclass(eq=False)
+class Region:
+    """One tensor that kernels may touch: the logical elements of `tensor`, not its storage.
+
+    `initialized` says whether its elements hold values before the first launch (false for `torch.empty`). An observer
+    keeps its own shadow of the region in `shadow`, which lives as long as the region: a kernel that launches twice may
+    read in the second launch what the first one wrote.
+    """
+
+    name: str
+    tensor: torch.Tensor
+    role: Role
+    initialized: bool
+    shadow: object = None
+
+
+class Arena:
+    """The regions of one call, found by the storage that a pointer's tensor lies in."""
+
+    def __init__(self) -> None:
+        self._by_storage: dict[int, list[Region]] = {}
+
+    def add(self, region: Region) -> Region:
+        """The region, registered under its storage."""
+        self._by_storage.setdefault(region.tensor.untyped_storage().data_ptr(), []).append(region)
+        return region
+
+    def find(self, tensor: torch.Tensor) -> list[Region]:
+        """The regions in the storage of `tensor` (several where arguments alias), empty for an unknown tensor."""
+        return self._by_storage.get(tensor.untyped_storage().data_ptr(), [])
+
+    def __iter__(self) -> Iterator[Region]:
+        return itertools.chain.from_iterable(self._by_storage.values())
