@@ -256,7 +256,7 @@ def _has_float(value: Any) -> bool:
     return False
 
 
-def handle(function: Callable[..., Any], args: Any, kwargs: Any, method_of: Any = None) -> Any:
+def handle(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The result of a torch call inside a reference: by its rule, by torch where no float is involved, or estimated."""
     name = function.__name__
     if name == "__get__":
