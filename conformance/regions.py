@@ -33,7 +33,7 @@ class Region:
         self.role = role
         self.shadow: object = None
         self._filled = initialized
-        self._version = tensor._version
+        self._version = _version(tensor)
 
     @property
     def initialized(self) -> bool:
@@ -42,7 +42,11 @@ class Region:
         Torch counts its own in-place writes in the tensor's version (shared by its views); kernels write through raw
         pointers and do not.
         """
-        return self._filled or self.tensor._version != self._version
+        return self._filled or _version(self.tensor) != self._version
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version  # inference tensors have no counter
 
 
 class Arena:

@@ -1,0 +1,37 @@
+"""The oracle `layouts`."""
+
+from __future__ import annotations
+
+from conformance.failures import LayoutsFailure
+from conformance.launch import Settings
+from conformance.oracles.bits import describe
+from conformance.oracles.objection import Objection
+from conformance.trial import Trial
+from strategies import Call, TensorDescription
+
+LAW = "A strided, offset or expanded argument gives the bits of its contiguous copy."
+
+
+def skip(trial: Trial) -> str | None:
+    """Why the oracle does not apply to a kernel, None if it does."""
+    if trial.promises.layouts == ("contiguous",):
+        return "the kernel promises contiguous arguments only; `refusals` checks that it refuses others"
+    return None
+
+
+def check(trial: Trial, call: Call) -> list[Objection]:
+    """Object where the call and its contiguous twin give other bits."""
+    described = {n: v for n, v in call.arguments.items() if isinstance(v, TensorDescription)}
+    if all(v.layout.kind == "contiguous" for v in described.values()):
+        return []
+    strided = trial.launch(call, Settings(trace=False))
+    if strided.error is not None:
+        return []
+    results = [o.clone() for o in strided.outputs]
+    dense = trial.launch(call, Settings(trace=False, contiguous=True), values=strided.values)
+    kinds = ", ".join(f"{n}: {v.layout.kind}" for n, v in described.items() if v.layout.kind != "contiguous")
+    if dense.error is not None:
+        difference: tuple[str, ...] | None = (f"the contiguous copy raised {dense.error}",)
+    else:
+        difference = describe(results, dense.outputs, f"the call ({kinds})", "its contiguous copy")
+    return [Objection(LayoutsFailure, LAW, difference[0], notes=difference)] if difference else []
