@@ -63,7 +63,8 @@ def objections(trial: Trial, launch: Launch, oracles: Sequence[ModuleType]) -> l
 
 def _calls(lane: str) -> Callable[[Trial, torch.dtype | None], SearchStrategy[Call]]:
     def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
-        return trial.op.calls(dtype=dtype, lane=lane, layouts=trial.promises.layouts, limits=dict(trial.promises.limits))
+        promises = trial.promises
+        return trial.op.calls(dtype=dtype, lane=lane, layouts=promises.layouts, limits=dict(promises.limits))
 
     return draw
 

@@ -18,6 +18,7 @@ from conformance.observation import Geometry, Observation, Order, observe
 from conformance.poison import Poison
 from conformance.regions import Arena, Role
 from strategies import Call, TensorDescription
+from strategies.layouts import dense_strides
 
 if TYPE_CHECKING:
     from conformance.op import Op
@@ -94,15 +95,6 @@ def invoke(function: Callable[..., Any], arguments: Mapping[str, Any], meta: Seq
     return function(*positional, **{name: arguments[name] for name in arguments if name in keywords}, **dict(meta))
 
 
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a contiguous tensor, as torch has them (a size-0 axis counts as 1)."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(1, n)
-    return tuple(reversed(strides))
-
-
 def launch(
     kernel: Kernel,
     op: Op,
@@ -122,7 +114,7 @@ def launch(
     arguments: dict[str, Any] = {}
     placed: dict[str, Placed] = {}
     logical: dict[str, torch.Tensor] = {}
-    for name, value in call.arguments.items():
+    for name, value in call.arguments:
         if not isinstance(value, TensorDescription):
             arguments[name] = value
             continue
@@ -131,11 +123,11 @@ def launch(
         if content is None:
             content = value.values.fill(shape, value.dtype)
         elif tuple(content.shape) != shape or 0 in strides:
-            shape, strides, offset = tuple(content.shape), contiguous_strides(tuple(content.shape)), 0
+            shape, strides, offset = tuple(content.shape), dense_strides(tuple(content.shape)), 0
         if settings.contiguous:
             if 0 in strides:
                 content = _expanded(content, strides)
-            strides, offset = contiguous_strides(shape), 0
+            strides, offset = dense_strides(shape), 0
         role = op.role(name)
         item = place(
             name,

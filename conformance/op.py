@@ -12,7 +12,8 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.promises import Promises
 from conformance.regions import Role
-from strategies import Call, TensorDescription, calls
+from strategies import Axis, Call, TensorDescription, calls, sizes
+from strategies.tensors import TensorStrategy
 
 if TYPE_CHECKING:
     from conformance.relations import Relation
@@ -54,7 +55,7 @@ class Op:
         reference: Callable[..., Any],
         inputs: Mapping[str, SearchStrategy[Any]],
         *,
-        axes: Mapping[str, Any] | None = None,
+        axes: Mapping[str, Axis] | None = None,
         independent: str | None = None,
         mutates: str | Sequence[str] = (),
         relations: Sequence[Relation] = (),
@@ -98,7 +99,15 @@ class Op:
 
     def axis_names(self) -> frozenset[str]:
         """The names of all axes of the op."""
-        return frozenset(n for s in self.inputs.values() for n in getattr(s, "axis_names", ()))
+        return frozenset(n for names in self.argument_axes().values() for n in names if n is not None)
+
+    def argument_axes(self) -> dict[str, tuple[str | None, ...]]:
+        """For each tensor argument the axis names of its dimensions; None for a size that is no plain name."""
+        return {
+            name: tuple(d.text if d.plain else None for d in strategy.spec.axes)
+            for name, strategy in self.inputs.items()
+            if isinstance(strategy, TensorStrategy)
+        }
 
     def role(self, argument: str) -> Role:
         """What kernels may do with the argument."""
@@ -108,9 +117,10 @@ class Op:
 
     def dtypes(self) -> tuple[torch.dtype, ...]:
         """The dtypes that the op's main group of tensors ranges over; empty if every dtype is fixed."""
-        from strategies import main_dtypes
-
-        return tuple(main_dtypes(self.inputs))
+        for strategy in self.inputs.values():
+            if isinstance(strategy, TensorStrategy):
+                return strategy.spec.dtypes if len(strategy.spec.dtypes) > 1 else ()
+        return ()
 
     def conformance(
         self,
@@ -150,15 +160,23 @@ class Op:
 
         return agreement_test(self, kernel, other, dtypes=dtypes, promises=promises)
 
-    def calls(self, **options: Any) -> SearchStrategy[Call]:
-        """A strategy of calls; options are those of `strategies.calls`."""
+    def calls(
+        self, *, limits: Mapping[str, int] | None = None, replaced: Mapping[str, Axis] | None = None, **options: Any
+    ) -> SearchStrategy[Call]:
+        """A strategy of calls, with axes no longer than `limits` and others `replaced`; other options are those of
+        `strategies.calls`."""
         if self.max_elements is not None:
             options.setdefault("max_elements", self.max_elements)
-        return calls(self.inputs, axes=self.axes, **options)
+        axes = {**self.axes, **(replaced or {})}
+        for name, largest in (limits or {}).items():
+            if name not in self.axis_names():
+                raise InvalidArgument(f"limits names {name!r}, which is no axis of {self.name}")
+            axes.setdefault(name, sizes(max=largest))
+        return calls(self.inputs, axes=axes, **options)
 
     def reference_arguments(self, call: Call, values: Mapping[str, torch.Tensor]) -> dict[str, Any]:
         """The arguments of the reference: the logical values of tensors (on the CPU), scalars as drawn."""
-        taken = call.arguments
+        taken = dict(call.arguments)
         return {
             name: values[name] if isinstance(taken[name], TensorDescription) else taken[name]
             for name in self.reference_names

@@ -10,7 +10,7 @@ from hypothesis.errors import InvalidArgument
 from conformance import collection, profiles, runtime
 from conformance.report.records import Report, results_document, save_finding
 from conformance.report.documents import write_json
-from conformance.report.summary import header, summary
+from conformance.report.summary import summary_lines
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,8 +69,10 @@ class _Workers:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say which runtime, versions, device, profile and seed are in use."""
     profile = profiles.current()
+    found = runtime.versions()
+    shown = ", ".join(f"{n} {found[n]}" for n in ("runtime", "torch", "triton", "cupy", "device"))
     return [
-        header(runtime.versions()),
+        f"conformance: {shown}",
         f"conformance: profile {profile.name}, {profile.examples} examples an id, seed {profile.seed}",
     ]
 
@@ -90,7 +92,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the worst ratios, the counts of examples and the skips by reason."""
-    lines = summary(collection.reports())
+    lines = summary_lines(collection.reports())
     if lines:
         terminalreporter.section("conformance")
         for line in lines:

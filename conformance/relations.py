@@ -14,7 +14,7 @@ import torch
 from hypothesis.errors import InvalidArgument
 
 Values = dict[str, torch.Tensor]
-Axes = Mapping[str, tuple[object, ...]]  # argument name to its axes, as the op describes them
+Axes = Mapping[str, tuple[str | None, ...]]  # argument name to its axes, as the op describes them
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from conformance.launch import Settings
 from conformance.oracles.bits import describe
 from conformance.oracles.objection import Objection
 from conformance.trial import Trial
-from strategies import Call, TensorDescription
+from strategies import Call
 
 LAW = "A slice along the independent axis, alone, has the bits that it has in any batch."
 
@@ -25,7 +25,7 @@ def check(trial: Trial, call: Call) -> list[Objection]:
     """Object where the first or the last slice, alone, has other bits than in the batch."""
     axis = trial.op.independent
     assert axis is not None
-    size = call.axes[axis]
+    size = call.sizes[axis]
     if size < 2:
         return []
     whole = trial.launch(call, Settings(trace=False))
@@ -33,9 +33,9 @@ def check(trial: Trial, call: Call) -> list[Objection]:
         return []
     results = [o.clone() for o in whole.outputs]
     positions = {
-        name: [i for i, a in enumerate(trial.op.inputs[name].axes) if a == axis]  # type: ignore[attr-defined]
-        for name, value in call.arguments.items()
-        if isinstance(value, TensorDescription)
+        name: [i for i, own in enumerate(axes) if own == axis]
+        for name, axes in trial.op.argument_axes().items()
+        if name in whole.values
     }
     for row in (0, size - 1):
         values = dict(whole.values)

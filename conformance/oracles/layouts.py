@@ -7,7 +7,7 @@ from conformance.launch import Settings
 from conformance.oracles.bits import describe
 from conformance.oracles.objection import Objection
 from conformance.trial import Trial
-from strategies import Call, TensorDescription
+from strategies import Call
 
 LAW = "A strided, offset or expanded argument gives the bits of its contiguous copy."
 
@@ -21,15 +21,15 @@ def skip(trial: Trial) -> str | None:
 
 def check(trial: Trial, call: Call) -> list[Objection]:
     """Object where the call and its contiguous twin give other bits."""
-    described = {n: v for n, v in call.arguments.items() if isinstance(v, TensorDescription)}
-    if all(v.layout.kind == "contiguous" for v in described.values()):
+    strided_ones = {n: v.layout for n, v in call.tensors.items() if not v.layout.is_contiguous}
+    if not strided_ones:
         return []
     strided = trial.launch(call, Settings(trace=False))
     if strided.error is not None:
         return []
     results = [o.clone() for o in strided.outputs]
     dense = trial.launch(call, Settings(trace=False, contiguous=True), values=strided.values)
-    kinds = ", ".join(f"{n}: {v.layout.kind}" for n, v in described.items() if v.layout.kind != "contiguous")
+    kinds = ", ".join(f"{n}: {layout.kind}" for n, layout in strided_ones.items())
     if dense.error is not None:
         difference: tuple[str, ...] | None = (f"the contiguous copy raised {dense.error}",)
     else:

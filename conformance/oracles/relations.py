@@ -23,7 +23,7 @@ def check(trial: Trial, call: Call) -> list[Objection]:
     if base.error is not None:
         return []
     outputs = [o.clone() for o in base.outputs]
-    axes = {name: tuple(getattr(trial.op.inputs[name], "axes", ())) for name in base.values}
+    axes = trial.op.argument_axes()
     for relation in trial.op.relations:
         values = relation.transform(base.values, axes)
         predicted = None if values is None else relation.predict(outputs, axes)
