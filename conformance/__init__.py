@@ -7,7 +7,7 @@ from conformance import runtime
 
 runtime.select()
 
-from conformance.check import check  # noqa: E402 - the runtime stands before anything may import a kernel
+from conformance.checking import check  # noqa: E402 - the runtime stands before anything may import a kernel
 from conformance.events import Event, Kind, Site  # noqa: E402
 from conformance.failures import ConformanceFailure, Finding, ValueEvidence  # noqa: E402
 from conformance.op import Op, OpError  # noqa: E402

@@ -11,7 +11,7 @@ import torch
 from hypothesis.errors import InvalidArgument
 
 from conformance import case, collection, lanes, profiles
-from conformance.check import check_lanes, choose_dtypes, merge
+from conformance.checking import check_lanes, choose_dtypes, merge
 from conformance.failures import ConformanceFailure, Finding
 from conformance.launch import Kernel
 from conformance.op import Op, validate_kernel
