@@ -138,8 +138,11 @@ class Allocations:
     placed: list[Placed] = dataclasses.field(default_factory=list)
 
     def guard(self, fresh: torch.Tensor, *, empty: bool) -> torch.Tensor:
-        """A guarded twin of a fresh tensor: same shape, strides, dtype; same values unless it is `empty`."""
-        if fresh.layout != torch.strided or fresh.device.type != self.device.type or fresh.is_quantized:
+        """A guarded twin of a fresh tensor: same shape, strides, dtype; same values unless it is `empty`.
+
+        A tensor without elements has nothing to guard, and is what torch code makes before it points it elsewhere.
+        """
+        if not fresh.numel() or fresh.layout != torch.strided or fresh.device.type != self.device.type or fresh.is_quantized:
             return fresh
         name = f"allocation {len(self.placed)}"
         big = extent(tuple(fresh.shape), fresh.stride()) * fresh.element_size() > LIMIT
