@@ -15,14 +15,10 @@ from conformance.failures import Finding
 from conformance.lanes import LANES
 from conformance.oracles.objection import Objection
 from conformance.oracles.refusals import Refused
-from conformance.report import coverage
+from conformance.report.coverage import Coverage
 from conformance.report.records import CaseResult, thin
 from conformance.trial import Trial
 from strategies import Call
-
-
-# Calls whose classes are counted for the report: a share is known to a few percent, at a cost that does not show.
-_COVERED = 100
 
 
 @dataclasses.dataclass
@@ -62,12 +58,11 @@ def run(
         result.skipped = reason
         return Outcome(result, [])
     trial.tightness.clear()
-    seen: list[Call] = []
+    coverage = Coverage()
     started = time.perf_counter()
 
     def check(drawn: Any) -> list[Objection]:
-        if len(seen) < _COVERED:
-            seen.append(call_of(drawn))
+        coverage.count(call_of(drawn))
         return lane.check(trial, drawn)
 
     exploration = explore(
@@ -82,8 +77,7 @@ def run(
     result.seconds = time.perf_counter() - started
     result.examples = exploration.examples
     result.rejected = exploration.rejected
-    for call in seen:
-        coverage.count(result.coverage, coverage.classes(call.to_json()))
+    result.coverage = coverage.counts()
     tightness = trial.tightness
     if tightness.points:
         ratios = [ratio for _, ratio in tightness.points]

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis.errors import InvalidArgument
 
-from conformance import collection, profiles, runtime
-from conformance.report.records import Report, results_document, save_finding
-from conformance.report.documents import write_json
-from conformance.report.summary import summary_lines
+from conformance import profiles, runtime
+from conformance.report import collection
+from conformance.report.records import save_finding
+from conformance.report.summary import header_line, summary_lines
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,31 +63,29 @@ class _Workers:
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """Take over what an ended worker found."""
         output = getattr(node, "workeroutput", {})
-        collection.absorb(Report.from_json(r) for r in output.get("conformance", ()))
+        collection.from_worker_output(output)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say which runtime, versions, device, profile and seed are in use."""
     profile = profiles.current()
-    found = runtime.versions()
-    shown = ", ".join(f"{n} {found[n]}" for n in ("runtime", "torch", "triton", "cupy", "device"))
     return [
-        f"conformance: {shown}",
+        header_line(runtime.versions()),
         f"conformance: profile {profile.name}, {profile.examples} examples an id, seed {profile.seed}",
     ]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the reports on from a worker; write the results file and the findings elsewhere."""
-    if collection.worker():
-        session.config.workeroutput["conformance"] = [r.to_json() for r in collection.reports()]  # type: ignore[attr-defined]
+    output = getattr(session.config, "workeroutput", None)  # only xdist workers have one
+    if output is not None:
+        collection.to_worker_output(output)
         return
-    reports = collection.reports()
-    for finding in (f for r in reports for f in r.findings):
+    for finding in (f for report in collection.reports() for f in report.findings):
         save_finding(finding)
     path = session.config.getoption("--conformance-json")
-    if path and reports:
-        write_json(path, results_document(reports))
+    if path:
+        collection.write(path)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -10,13 +10,14 @@ import pytest
 import torch
 from hypothesis.errors import InvalidArgument
 
-from conformance import case, collection, lanes, profiles
+from conformance import case, lanes, profiles
 from conformance.checking import check_lanes, choose_dtypes, merge
 from conformance.failures import ConformanceFailure, Finding
 from conformance.launch import Kernel
 from conformance.op import Op, validate_kernel
 from conformance.oracles import agreement as agreement_oracle
 from conformance.promises import Promises
+from conformance.report import collection
 from conformance.trial import Trial
 
 
