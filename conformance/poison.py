@@ -37,7 +37,7 @@ def pattern(dtype: torch.dtype, poison: Poison) -> tuple[torch.dtype, int]:
             value = int.from_bytes(bytes([value]) * dtype.itemsize, "little", signed=dtype.itemsize > 1)
         return word, value
     if poison == "large":
-        top = torch.tensor(torch.finfo(dtype).max / 2).to(dtype)
+        top = torch.tensor(torch.finfo(dtype).max / 2, dtype=torch.float64).to(dtype)
         return word, int(top.view(word).item())
     nan = torch.full((1,), float("nan")).to(dtype).view(word)
     payload = 0x2B if dtype.itemsize > 1 else 0  # one-byte formats have no room for a payload
