@@ -6,6 +6,7 @@ have it (a splat of a scalar stays one element), so that an operation costs what
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -76,6 +77,8 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
     def __init__(self, repairs: frozenset[str]) -> None:
         super().__init__()
         self.repairs = repairs
+        # `debug` lets tl.device_assert through to the builder; overflow is our own business (overflow.py)
+        self.options = dataclasses.replace(self.options, debug="assertions" in repairs, sanitize_overflow=False)
         self.recording: Recording = None  # type: ignore[assignment]
         self.machine: Any = None
 

@@ -6,6 +6,7 @@ import warnings
 
 import triton
 
+from conformance.interpreter import autotuning, libdevice, truth
 from conformance.interpreter.launcher import Interpreter
 from conformance.interpreter.patches import patch
 
@@ -35,6 +36,10 @@ def install(*, stock: bool = False) -> None:
         return
     machine = Interpreter(frozenset() if stock else frozenset(REPAIRS))
     patch(machine)
+    autotuning.patch()
+    if not stock:
+        truth.teach(machine.builder, chains=version < (3, 9))
+        libdevice.patch(type(machine.builder))
     _installed.append(machine)
 
 
