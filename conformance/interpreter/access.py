@@ -41,10 +41,12 @@ class Memory(Builder):
         return numpy_dtype(element), max(1, element.primitive_bitwidth // 8)
 
     def _inputs(self, ptr: Handle, *rest: Handle | None) -> tuple[list[Handle], Any, int]:
-        """Inputs of a step: the pointer, the block of origins where programs choose a tensor, and the others."""
+        """Inputs of a step: the pointer, the block of origins where programs choose a tensor, the taint, the others."""
         inputs, origin = [ptr], ptr.origin
         if isinstance(origin, Handle):
             inputs.append(origin)
+        if isinstance(ptr.derived, Handle):
+            inputs.append(ptr.derived)
         first = len(inputs)
         return inputs + [h for h in rest if h is not None], origin, first
 
@@ -58,19 +60,19 @@ class Memory(Builder):
         dtype, width = self._access(ptrs)
         inputs, origin, first = self._inputs(ptrs, mask, other)
         chosen, masked, filled = isinstance(origin, Handle), mask is not None, other is not None
-        junk, derived = poison(dtype), ptrs.derived
+        junk, tainted = poison(dtype), isinstance(ptrs.derived, Handle)
 
         def load(ptr: Array, *rest: Array) -> Array:
             launch = machine.launch
             allowed = rest[first - 1] if masked else None
-            n = max(v.shape[0] for v in (ptr, *rest)) if rest else ptr.shape[0]
+            n = max([ptr.shape[0], *[v.shape[0] for v in rest[first - 1 :]]])
             lanes = (n, *(shape or (1,)))
             ptr = full(ptr, lanes)
             legal = allowed = None if allowed is None else full(allowed, lanes)
             if launch.tracer is not None:
                 legal = launch.tracer.read(ptr, allowed, width, rest[0] if chosen else origin, site)
-                if derived is not None:
-                    launch.tracer.overflow(derived, allowed, lanes, site)
+                if tainted and rest[first - 2] is not None:
+                    launch.tracer.overflow(rest[first - 2], allowed, ptr, origin)
             if filled:
                 fill = full(rest[-1], lanes)
             elif legal is None:
@@ -100,7 +102,7 @@ class Memory(Builder):
         machine, site, shape = self.machine, here(), ptrs.shape
         dtype, width = self._access(ptrs)
         inputs, origin, first = self._inputs(ptrs, value, mask)
-        chosen, masked, derived = isinstance(origin, Handle), mask is not None, ptrs.derived
+        chosen, masked, tainted = isinstance(origin, Handle), mask is not None, isinstance(ptrs.derived, Handle)
 
         def store(ptr: Array, *rest: Array) -> None:
             launch = machine.launch
@@ -111,8 +113,8 @@ class Memory(Builder):
             if launch.tracer is not None:
                 allowed = legal
                 legal = launch.tracer.write(ptr, data, legal, width, rest[0] if chosen else origin, site)
-                if derived is not None:
-                    launch.tracer.overflow(derived, allowed, lanes, site)
+                if tainted and rest[first - 2] is not None:
+                    launch.tracer.overflow(rest[first - 2], allowed, ptr, origin)
             if legal is None:
                 legal = np.ones(lanes, np.bool_)
             if data.dtype.itemsize != width:

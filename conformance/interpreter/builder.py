@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 import triton.runtime.interpreter as stock
-from triton._C.libtriton import interpreter as native
 from triton._C.libtriton import ir
 
-from conformance.interpreter import formats
+from conformance.interpreter import formats, overflow
+from conformance.interpreter.sites import here
 from conformance.interpreter.tape import Handle, Recording
 
 Array = np.ndarray[Any, Any]
 
 _COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+_CHAINED = {np.add: "add", np.subtract: "sub", np.multiply: "mul"}
 _BITWISE = {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
 _INTEGERS = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
 
@@ -81,6 +81,7 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
         self.options = dataclasses.replace(self.options, debug="assertions" in repairs, sanitize_overflow=False)
         self.recording: Recording = None  # type: ignore[assignment]
         self.machine: Any = None
+        self.watching = False  # whether this recording looks for overflowed offsets
 
     # the grid
     def create_get_program_id(self, axis: int) -> Handle:
@@ -129,7 +130,12 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
             op = functools.partial(_small, op, dtype.name)
         elif not self._closed(op, dtype):
             op = functools.partial(_cast_result, op, numpy_dtype(dtype))
-        return self.recording.emit(op, (lhs, rhs), dtype, shape)
+        result = self.recording.emit(op, (lhs, rhs), dtype, shape)
+        word = _CHAINED.get(op)
+        if self.watching and word is not None and dtype.name in ("int32", "int64"):
+            parts = overflow.chain_of(lhs), overflow.chain_of(rhs)
+            result.derived = overflow.Chain(word, parts, narrow=dtype.name == "int32", place=here())
+        return result
 
     def _decoded(self, dtype: Any) -> bool:
         return "arithmetic" in self.repairs and dtype.scalar.name in formats.SMALL
@@ -156,6 +162,11 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
         result = self.recording.emit(op, (lhs, rhs, other), dtype, shape)
         if op is np.where and dtype.is_ptr():
             result.origin = self._chosen_origin(lhs, rhs, other)
+            if self.watching:
+                result.derived = overflow.join(self.recording, rhs.derived, other.derived)
+        elif op is np.where and self.watching and (rhs.derived is not None or other.derived is not None):
+            parts = overflow.Chain("leaf", (lhs,)), overflow.chain_of(rhs), overflow.chain_of(other)
+            result.derived = overflow.Chain("where", parts)
         return result
 
     def _chosen_origin(self, condition: Handle, one: Handle, other: Handle) -> Any:
@@ -242,7 +253,7 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
                 return self._renamed(src, target)
             cast = functools.partial(_astype, dtype)
         result = self.recording.emit(cast, (src,), target, src.shape)
-        if src.derived is not None and target.name == "int64":
+        if target.name == "int64" and source.name == "int32":
             result.derived = src.derived
         return result
 
@@ -276,10 +287,14 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
 
     def _shaped(self, arg: Handle, op: Callable[..., Any], shape: tuple[int, ...]) -> Handle:
         result = self.recording.emit(op, (arg,), arg.dtype.scalar, shape)
-        result.derived = arg.derived
+        derived = arg.derived
         if arg.dtype.scalar.is_ptr():
             origin = arg.origin
             result.origin = self.recording.emit(op, (origin,), tl.int32, shape) if isinstance(origin, Handle) else origin
+            if derived is not None:
+                result.derived = self.recording.emit(functools.partial(_shape_taint, op), (derived,), None)
+        elif derived is not None:
+            result.derived = overflow.Chain("shape", (derived,), op)
         return result
 
     def create_trans(self, arg: Handle, perm: Sequence[int]) -> Handle:
@@ -383,7 +398,15 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
 
         result = self.recording.emit(add, (ptr, offset), ptr.dtype, ptr.shape or offset.shape)
         result.origin = ptr.origin
+        if self.watching:
+            result.derived = overflow.join(
+                self.recording, ptr.derived, overflow.watch(self.recording, overflow.chain_of(offset))
+            )
         return result
+
+
+def _shape_taint(op: Callable[..., Any], taint: overflow.Taint | None) -> overflow.Taint | None:
+    return None if taint is None else overflow.Taint(op(taint.lanes), taint.place, taint.detail)
 
 
 def _astype(dtype: np.dtype[Any], value: Array) -> Array:

@@ -256,7 +256,8 @@ def _evaluate(
     linear: Array,
     observation: Observation | None,
 ) -> None:
-    key, values = given.key, given.values
+    watching = observation is not None and observation.trace and observation.overflow
+    key, values = (watching, given.key), given.values
     root = kernel.roots.get(key)
     if root is None:
         root = kernel.roots[key] = Node(None, None, len(values))
@@ -265,8 +266,8 @@ def _evaluate(
     machine.deadline = time.monotonic() + SECONDS
 
     def record(recording: Recording) -> None:
-        machine.builder.recording = recording
-        fn(**arguments.build(recording, kernel.names, key))
+        machine.builder.recording, machine.builder.watching = recording, watching
+        fn(**arguments.build(recording, kernel.names, given.key))
 
     # one program after another where the order is asked for: in a batch all loads come before any store
     in_order = observation is not None and observation.order != "row"

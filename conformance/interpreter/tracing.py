@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from conformance.events import Event, Kind
+from conformance.interpreter.overflow import Taint
 from conformance.interpreter.shadow import Shadow
 from conformance.interpreter.sites import site as site_of
 from conformance.observation import Observation
@@ -182,6 +183,20 @@ class Tracer:
             return mask
         return self._judge("atomic", ptr, mask, live, width, origin, place, None)
 
+    def overflow(self, taint: Taint, mask: Array | None, ptr: Array, origin: Any) -> None:
+        """An address that an overflowed offset led to."""
+        lanes = np.broadcast_to(taint.lanes, ptr.shape)
+        if mask is not None:
+            lanes = lanes & mask
+        if lanes.any():
+            stamps = self._stamps(ptr, lanes)
+            first = int(np.ravel(stamps)[0])
+            name = self._name(origin)
+            self.note(
+                Kind.OVERFLOW, name, taint.place, int(np.count_nonzero(lanes)),
+                f"{taint.detail}, in the offset of an address of {name}", [first],
+            )
+
     def _name(self, origin: Any) -> str:
         group = self.groups.get(origin) if type(origin) is int else None
         return group.name if group is not None else "?"
@@ -195,9 +210,6 @@ class Tracer:
         if mask is None:
             return np.repeat(stamps, ptr.size // rows)
         return np.broadcast_to(stamps.reshape(rows, *(1,) * (ptr.ndim - 1)), ptr.shape)[mask]
-
-    def _shadows(self, origin: Any, lane_origin: Any) -> list[Shadow]:
-        raise NotImplementedError
 
     def _judge(
         self,
