@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from conformance.events import Event, Kind
+from conformance.interpreter.ordering import Ordering
 from conformance.interpreter.overflow import Taint
 from conformance.interpreter.shadow import Shadow
 from conformance.interpreter.sites import site as site_of
@@ -75,6 +76,7 @@ class Tracer:
             raise OverflowError("the tracer has stamped 2**31 programs: start a fresh process")
         self.stamps: Array = np.zeros(0, np.int32)  # of the running batch
         self.everything: list[Shadow] | None = None
+        self.ordering = Ordering(self.base)
 
     def enter(self, linear: Array) -> None:
         """The programs of the batch that runs now."""
@@ -102,7 +104,10 @@ class Tracer:
         key = (kind, argument, place)
         found = self.notes.get(key)
         if found is None:
-            programs = tuple(self.program(s) for s in stamps if self.base < s < self.many)
+            # a value that all programs share is everybody's: the first of the batch stands for them
+            programs = tuple(
+                self.program(self.stamps[0] if s == self.many else s) for s in stamps if self.base < s <= self.many
+            )
             found = self.notes[key] = Note(kind, argument, detail, place, index, offset, programs)
         found.count += count
 
@@ -181,7 +186,10 @@ class Tracer:
         live = ptr.reshape(-1) if mask is None else ptr[mask]
         if not live.size:
             return mask
-        return self._judge("atomic", ptr, mask, live, width, origin, place, None)
+        legal = self._judge("atomic", ptr, mask, live, width, origin, place, None)
+        if ordered:
+            self.ordering.add(live, self._stamps(ptr, mask))
+        return legal
 
     def overflow(self, taint: Taint, mask: Array | None, ptr: Array, origin: Any) -> None:
         """An address that an overflowed offset led to."""
@@ -199,7 +207,7 @@ class Tracer:
 
     def _name(self, origin: Any) -> str:
         group = self.groups.get(origin) if type(origin) is int else None
-        return group.name if group is not None else "?"
+        return group.nearest().name if group is not None else "?"
 
     def _stamps(self, ptr: Array, mask: Array | None) -> Any:
         """The stamp of every live lane, or one number where all lanes have the same."""
@@ -308,26 +316,25 @@ class Tracer:
             )
             return
         shadow = group.nearest()
-        offset = int(live[first]) - shadow.first
-        gap = bool(((live[lanes] >= shadow.first) & (live[lanes] <= shadow.last)).all())
-        table = {
-            ("read", True): Kind.GAP_READ,
-            ("read", False): Kind.OUT_OF_BOUNDS_READ,
-            ("write", True): Kind.GAP_WRITE,
-            ("write", False): Kind.OUT_OF_BOUNDS_WRITE,
-        }
         size = shadow.last + shadow.item - shadow.first if shadow.view.numel else 0
-        where = "between the elements" if gap else "outside the elements"
-        self.note(
-            table[verb, gap],
-            shadow.name,
-            place,
-            count,
-            f"{verb} of {width} bytes at byte offset {offset}, {where}; the tensor of shape {shadow.view.shape} with "
-            f"strides {shadow.view.strides} spans {size} bytes",
-            who,
-            offset=offset,
-        )
+        inside = (live[lanes] >= shadow.first) & (live[lanes] < shadow.first + size)
+        kinds = _ILLEGAL[verb]
+        for chosen, event, where in ((inside, kinds[0], "between"), (~inside, kinds[1], "outside")):
+            if not chosen.any():
+                continue
+            lane = lanes[chosen][:1]
+            offset = int(live[lane[0]]) - shadow.first
+            stamp = int(np.ravel(_pick(stamps, lane))[0])
+            self.note(
+                event,
+                shadow.name,
+                place,
+                int(np.count_nonzero(chosen)),
+                f"{verb} of {width} bytes at byte offset {offset}, {where} the elements; the tensor of shape "
+                f"{shadow.view.shape} with strides {shadow.view.strides} spans {size} bytes",
+                [stamp],
+                offset=offset,
+            )
 
     def _touch(
         self, kind: str, shadow: Shadow, numbers: Array, stamps: Any, place: Place, values: Array | None
@@ -357,6 +364,10 @@ class Tracer:
         self, kind: Kind, shadow: Shadow, numbers: Array, stamps: Any, others: Array, at: Array, place: Place, text: str
     ) -> None:
         lanes = np.flatnonzero(at)
+        if self.ordering and kind is not Kind.UNINITIALIZED_READ:
+            lanes = lanes[~self.ordering.before(others[lanes], _pick(stamps, lanes))]
+            if not lanes.size:
+                return
         first = lanes[0]
         mine = int(stamps[first]) if isinstance(stamps, np.ndarray) else int(stamps)
         index = shadow.view.index(int(numbers[first]))
@@ -381,7 +392,12 @@ class Tracer:
                 "is read by one program after another one wrote it",
             )
         seen = shadow.reader[numbers]
-        mark = np.where((seen <= self.base) | (seen == stamps), stamps, self.many)
+        free = (seen <= self.base) | (seen == stamps)
+        if self.ordering and not free.all():
+            # an earlier reader that is ordered before this one needs no remembering
+            rest = np.flatnonzero(~free)
+            free[rest] = self.ordering.before(seen[rest], _pick(stamps, rest))
+        mark = np.where(free, stamps, self.many)
         shadow.reader[numbers] = mark
         if not isinstance(stamps, np.ndarray):
             return
@@ -457,6 +473,12 @@ class Tracer:
             )
         shadow.writer[numbers] = stamps
         shadow.atomic[numbers] = stamps
+
+
+_ILLEGAL = {
+    "read": (Kind.GAP_READ, Kind.OUT_OF_BOUNDS_READ),
+    "write": (Kind.GAP_WRITE, Kind.OUT_OF_BOUNDS_WRITE),
+}
 
 
 def _pick(stamps: Any, lanes: Array) -> Any:
