@@ -112,14 +112,20 @@ _full_precision = triton.autotune(configs=FULL_PRECISION_CONFIGS, key=["M", "N",
 
 
 def matmul(
-    a: torch.Tensor, b: torch.Tensor, *, input_precision: str = "ieee", config: triton.Config | None = None
+    a: torch.Tensor,
+    b: torch.Tensor,
+    *,
+    input_precision: str = "ieee",
+    config: triton.Config | None = None,
+    tune: bool | None = None,
 ) -> torch.Tensor:
     """The matrix product `a @ b`, contiguous, accumulated in float32 (float64 for float64) and rounded once.
 
     `a` is (M, K), `b` (K, N), any strides; float16, bfloat16, float32 or float64; K = 0 gives zeros. `input_precision`
     is what float32 operands keep: "ieee" all of it, "tf32" 10 bits, "tf32x3" nearly all, on tensor cores. `config`
-    fixes BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, warps and stages; without it, problems from `TUNED_FROM` on are tuned at
-    their first call, smaller ones take `SMALL_CONFIG`.
+    fixes BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, warps and stages, and so the order of summation; without it, `tune` says
+    whether to take the fastest config, found at the first call of a shape, or `SMALL_CONFIG`. The default tunes on a
+    GPU from `TUNED_FROM` multiplications on.
 
     Raises:
         TypeError: an argument is no tensor of a supported dtype, or the dtypes differ.
@@ -147,7 +153,7 @@ def matmul(
         return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
 
     with torch.cuda.device_of(a):
-        if config is None and a.is_cuda and M * N * K >= TUNED_FROM:
+        if config is None and (a.is_cuda and M * N * K >= TUNED_FROM if tune is None else tune):
             if a.dtype in (torch.float16, torch.bfloat16):
                 tuned = _half_precision
             else:
