@@ -21,19 +21,19 @@ def _kernel(x_ptr, y_ptr, out_ptr, n, COMPUTE: tl.constexpr, FIXED: tl.constexpr
     tl.store(out_ptr + i, total.to(out_ptr.dtype.element_ty), mask=i < n)
 
 
-def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return launch_flat(_kernel, x, y, fixed=False)
 
 
-def fixed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return launch_flat(_kernel, x, y, fixed=True)
 
 
 fault = Fault(
     name="add_through_half",
     op=vector_add,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "special_values"),
     klass="DTYPE",
     line="narrow = COMPUTE if FIXED else tl.float16",

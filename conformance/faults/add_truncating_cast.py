@@ -17,25 +17,25 @@ def _kernel(x_ptr, y_ptr, out_ptr, n, COMPUTE: tl.constexpr, FIXED: tl.constexpr
     x = tl.load(x_ptr + i, mask=i < n).to(COMPUTE)
     y = tl.load(y_ptr + i, mask=i < n).to(COMPUTE)
     total = x + y
-    if not FIXED and COMPUTE == tl.float32:
+    if not FIXED and tl.float32 == COMPUTE:
         # the 13 bits of a float32 that float16 has no room for; for bfloat16 it loses bits that it would round by
         total = (total.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
     tl.store(out_ptr + i, total.to(out_ptr.dtype.element_ty), mask=i < n)
 
 
-def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return launch_flat(_kernel, x, y, fixed=False)
 
 
-def fixed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return launch_flat(_kernel, x, y, fixed=True)
 
 
 fault = Fault(
     name="add_truncating_cast",
     op=vector_add,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "exact"),
     klass="DTYPE",
     line="& -8192",

@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 from conformance.faults.fault import Fault
-from kernels_triton.arguments import COMPUTE, check_tensors
 from conformance.ops import vector_add
+from kernels_triton.arguments import COMPUTE, check_tensors
 
 
 @triton.jit
@@ -29,19 +29,19 @@ def _launch(x: torch.Tensor, y: torch.Tensor, *, fixed: bool) -> torch.Tensor:
     return out
 
 
-def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return _launch(x, y, fixed=False)
 
 
-def fixed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return _launch(x, y, fixed=True)
 
 
 fault = Fault(
     name="add_wide_result",
     op=vector_add,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("metadata",),
     klass="META",
     line="else torch.float32",

@@ -22,19 +22,19 @@ def _kernel(x_ptr, out_ptr, columns, COMPUTE: tl.constexpr, FIXED: tl.constexpr,
     tl.store(out_ptr + row, out.to(out_ptr.dtype.element_ty))
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=False, reduce=True)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=True, reduce=True)
 
 
 fault = Fault(
     name="amax_drops_nan",
     op=row_amax,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("special_values",),
     klass="NAN",
     line="out = tl.max(x, axis=0)",

@@ -22,19 +22,19 @@ def _kernel(x_ptr, out_ptr, columns, COMPUTE: tl.constexpr, FIXED: tl.constexpr,
     tl.store(out_ptr + row, out.to(out_ptr.dtype.element_ty))
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=False, reduce=True)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=True, reduce=True)
 
 
 fault = Fault(
     name="amax_starts_at_zero",
     op=row_amax,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "exact"),
     klass="PAD",
     line="if FIXED else 0.0",

@@ -25,19 +25,19 @@ def _kernel(x_ptr, out_ptr, n, COMPUTE: tl.constexpr, FIXED: tl.constexpr, BLOCK
     tl.store(out_ptr + i, (x * half).to(out_ptr.dtype.element_ty), mask=i < n)
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return launch_flat(_kernel, x, fixed=False)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return launch_flat(_kernel, x, fixed=True)
 
 
 fault = Fault(
     name="gelu_exp_ratio",
     op=gelu_tanh,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "special_values"),
     klass="STAB",
     line="tl.exp(u) - tl.exp(-u)",

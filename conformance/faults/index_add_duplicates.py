@@ -11,7 +11,6 @@ from conformance.faults.fault import Fault
 from conformance.op import Op
 from kernels_triton.arguments import check_tensors
 
-
 _index_add = Op(
     reference=lambda table, index, values: table.index_add(0, index.long(), values),
     inputs=dict(
@@ -44,19 +43,19 @@ def _launch(table: torch.Tensor, index: torch.Tensor, values: torch.Tensor, *, f
     return out
 
 
-def kernel(table: torch.Tensor, index: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def _faulty(table: torch.Tensor, index: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return _launch(table, index, values, fixed=False)
 
 
-def fixed(table: torch.Tensor, index: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def _fixed(table: torch.Tensor, index: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return _launch(table, index, values, fixed=True)
 
 
 fault = Fault(
     name="index_add_duplicates",
     op=_index_add,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("races", "exact", "accuracy"),
     klass="DUPLICATES",
     line="tl.load(out_ptr + index, mask=i < n) + value",

@@ -25,7 +25,7 @@ def _kernel(
     small = tl.full((1,), eps, COMPUTE)
     mean = tl.sum(x, axis=0) / columns
     centered = tl.where(live, x - mean, 0.0)
-    if FIXED:
+    if FIXED:  # noqa: SIM108
         variance = tl.sum(centered * centered, axis=0) / columns
     else:
         variance = tl.sum(x * x, axis=0) / columns - mean * mean
@@ -33,19 +33,19 @@ def _kernel(
     tl.store(out_ptr + row * columns + column, out.to(out_ptr.dtype.element_ty), mask=live)
 
 
-def kernel(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
+def _faulty(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
     return launch_rows(_kernel, x, w, b, scalars=(eps,), fixed=False)
 
 
-def fixed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
+def _fixed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
     return launch_rows(_kernel, x, w, b, scalars=(eps,), fixed=True)
 
 
 fault = Fault(
     name="layer_norm_one_pass_variance",
     op=layer_norm,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "special_values"),
     klass="STAB",
     line="- mean * mean",

@@ -30,19 +30,19 @@ def _kernel(
     tl.store(out_ptr + row * columns + column, out.to(out_ptr.dtype.element_ty), mask=live)
 
 
-def kernel(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
+def _faulty(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
     return launch_rows(_kernel, x, w, b, scalars=(eps,), fixed=False)
 
 
-def fixed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
+def _fixed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
     return launch_rows(_kernel, x, w, b, scalars=(eps,), fixed=True)
 
 
 fault = Fault(
     name="layer_norm_padded_variance",
     op=layer_norm,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy",),
     klass="PAD",
     line="if FIXED else x - mean",

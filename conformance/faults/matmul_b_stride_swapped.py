@@ -26,19 +26,19 @@ def _kernel(a_ptr, b_ptr, out_ptr, M, N, K, COMPUTE: tl.constexpr, FIXED: tl.con
     tl.store(out_ptr + m[:, None] * N + n[None, :], total.to(out_ptr.dtype.element_ty), mask=live_m & live_n)
 
 
-def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _faulty(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return launch_tiles(_kernel, a, b, fixed=False)
 
 
-def fixed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _fixed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return launch_tiles(_kernel, a, b, fixed=True)
 
 
 fault = Fault(
     name="matmul_b_stride_swapped",
     op=matmul,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("bounds", "accuracy"),
     klass="LAY",
     line="(N if FIXED else K)",

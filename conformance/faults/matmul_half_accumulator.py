@@ -28,19 +28,19 @@ def _kernel(a_ptr, b_ptr, out_ptr, M, N, K, COMPUTE: tl.constexpr, FIXED: tl.con
     tl.store(out_ptr + m[:, None] * N + n[None, :], total.to(out_ptr.dtype.element_ty), mask=live_m & live_n)
 
 
-def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _faulty(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return launch_tiles(_kernel, a, b, fixed=False)
 
 
-def fixed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _fixed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return launch_tiles(_kernel, a, b, fixed=True)
 
 
 fault = Fault(
     name="matmul_half_accumulator",
     op=matmul,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy",),
     klass="ACC",
     line="total.to(a_ptr.dtype.element_ty).to(COMPUTE)",

@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 from conformance.faults.fault import Fault
-from kernels_triton.arguments import COMPUTE, check_tensors
 from conformance.ops import matmul
+from kernels_triton.arguments import COMPUTE, check_tensors
 
 
 @triton.jit
@@ -45,19 +45,19 @@ def _launch(a: torch.Tensor, b: torch.Tensor, *, fixed: bool) -> torch.Tensor:
     return out.to(a.dtype)
 
 
-def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _faulty(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return _launch(a, b, fixed=False)
 
 
-def fixed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _fixed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return _launch(a, b, fixed=True)
 
 
 fault = Fault(
     name="matmul_split_k_into_empty",
     op=matmul,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("written",),
     klass="INIT",
     line="torch.zeros if fixed else torch.empty",

@@ -27,19 +27,19 @@ def _kernel(
     tl.store(out_ptr + row * columns + column, out.to(out_ptr.dtype.element_ty), mask=live)
 
 
-def kernel(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+def _faulty(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
     return launch_rows(_kernel, x, w, scalars=(eps,), fixed=False)
 
 
-def fixed(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+def _fixed(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
     return launch_rows(_kernel, x, w, scalars=(eps,), fixed=True)
 
 
 fault = Fault(
     name="rms_norm_eps_outside",
     op=rms_norm,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "special_values"),
     klass="LOGIC",
     line="else tl.sqrt(mean) + small",

@@ -26,19 +26,19 @@ def _kernel(
     tl.store(out_ptr + row * columns + column, out.to(out_ptr.dtype.element_ty), mask=live)
 
 
-def kernel(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+def _faulty(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
     return launch_rows(_kernel, x, w, scalars=(eps,), fixed=False)
 
 
-def fixed(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+def _fixed(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
     return launch_rows(_kernel, x, w, scalars=(eps,), fixed=True)
 
 
 fault = Fault(
     name="rms_norm_no_weight_tail",
     op=rms_norm,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("bounds",),
     klass="OOBR",
     line="mask=live if FIXED else column >= 0",

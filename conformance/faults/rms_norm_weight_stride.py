@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 from conformance.faults.fault import Fault
-from kernels_triton.arguments import COMPUTE, check_tensors
 from conformance.ops import rms_norm
+from kernels_triton.arguments import COMPUTE, check_tensors
 
 
 @triton.jit
@@ -39,19 +39,19 @@ def _launch(x: torch.Tensor, w: torch.Tensor, eps: float, *, fixed: bool) -> tor
     return out
 
 
-def kernel(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+def _faulty(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
     return _launch(x, w, eps, fixed=False)
 
 
-def fixed(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+def _fixed(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
     return _launch(x, w, eps, fixed=True)
 
 
 fault = Fault(
     name="rms_norm_weight_stride",
     op=rms_norm,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("bounds", "layouts"),
     klass="STR",
     line="w.stride(0) if fixed else 1",

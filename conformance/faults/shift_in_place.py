@@ -11,7 +11,6 @@ from conformance.faults.fault import Fault
 from conformance.op import Op
 from kernels_triton.arguments import check_tensors
 
-
 _shift = Op(
     reference=lambda x: torch.cat([x[:1], x[:-1]]),
     inputs=dict(x=kst.tensors("n", layouts=kst.CONTIGUOUS)),
@@ -36,19 +35,19 @@ def _launch(x: torch.Tensor, *, fixed: bool) -> torch.Tensor:
     return x
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return _launch(x, fixed=False)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return _launch(x, fixed=True)
 
 
 fault = Fault(
     name="shift_in_place",
     op=_shift,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("races", "determinism", "accuracy", "exact"),
     klass="ALIAS",
     line="x.clone() if fixed else x",

@@ -20,25 +20,25 @@ def _kernel(x_ptr, out_ptr, columns, COMPUTE: tl.constexpr, FIXED: tl.constexpr,
     numerator = tl.exp(x - tl.max(x, axis=0))
     accumulator = COMPUTE if FIXED else x_ptr.dtype.element_ty
     total = tl.zeros((1,), accumulator)
-    for j in range(0, columns):
+    for j in range(columns):
         total += tl.sum(tl.where(column == j, numerator, 0.0), axis=0).to(accumulator)
     out = numerator / total.to(COMPUTE)
     tl.store(out_ptr + row * columns + column, out.to(out_ptr.dtype.element_ty), mask=live)
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=False)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=True)
 
 
 fault = Fault(
     name="softmax_half_denominator",
     op=softmax,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy",),
     klass="ACC",
     line="accumulator = COMPUTE if FIXED",

@@ -33,19 +33,19 @@ def _kernel(x_ptr, out_ptr, columns, COMPUTE: tl.constexpr, FIXED: tl.constexpr,
         )
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=False, block=16)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=True, block=16)
 
 
 fault = Fault(
     name="softmax_online_no_rescale",
     op=softmax,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "special_values"),
     klass="LOGIC",
     line="tl.exp(top - shift) if FIXED else 1.0",

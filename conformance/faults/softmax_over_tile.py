@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 from conformance.faults.fault import Fault
-from kernels_triton.arguments import COMPUTE, check_tensors
 from conformance.ops import softmax
+from kernels_triton.arguments import COMPUTE, check_tensors
 
 
 @triton.jit
@@ -38,19 +38,19 @@ def _launch(x: torch.Tensor, *, fixed: bool) -> torch.Tensor:
     return out
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return _launch(x, fixed=False)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return _launch(x, fixed=True)
 
 
 fault = Fault(
     name="softmax_over_tile",
     op=softmax,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "batch_invariance"),
     klass="LOGIC",
     line="tl.sum(tl.where(live, numerator, 0.0))",

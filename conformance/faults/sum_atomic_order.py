@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 from conformance.faults.fault import Fault
-from kernels_triton.arguments import COMPUTE, check_tensors
 from conformance.ops import row_sum
+from kernels_triton.arguments import COMPUTE, check_tensors
 
 
 @triton.jit
@@ -43,19 +43,19 @@ def _launch(x: torch.Tensor, *, fixed: bool) -> torch.Tensor:
     return total
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return _launch(x, fixed=False)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return _launch(x, fixed=True)
 
 
 fault = Fault(
     name="sum_atomic_order",
     op=row_sum,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("determinism",),
     klass="DET",
     line="tl.atomic_add(out_ptr + row, tl.sum(x, axis=0))",

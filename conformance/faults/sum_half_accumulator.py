@@ -23,19 +23,19 @@ def _kernel(x_ptr, out_ptr, columns, COMPUTE: tl.constexpr, FIXED: tl.constexpr,
     tl.store(out_ptr + row + tl.arange(0, 1), total.to(out_ptr.dtype.element_ty))
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=False, block=16, reduce=True)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return launch_rows(_kernel, x, fixed=True, block=16, reduce=True)
 
 
 fault = Fault(
     name="sum_half_accumulator",
     op=row_sum,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("accuracy", "exact"),
     klass="ACC",
     line="accumulator = COMPUTE if FIXED",

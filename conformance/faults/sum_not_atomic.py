@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 from conformance.faults.fault import Fault
-from kernels_triton.arguments import check_tensors
 from conformance.ops import row_sum
+from kernels_triton.arguments import check_tensors
 
 
 @triton.jit
@@ -34,19 +34,19 @@ def _launch(x: torch.Tensor, *, fixed: bool) -> torch.Tensor:
     return total.to(x.dtype)
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     return _launch(x, fixed=False)
 
 
-def fixed(x: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor) -> torch.Tensor:
     return _launch(x, fixed=True)
 
 
 fault = Fault(
     name="sum_not_atomic",
     op=row_sum,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("races",),
     klass="RACE",
     line="tl.load(out_ptr + row) + part",

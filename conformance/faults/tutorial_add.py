@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
+import kernels_triton
 from conformance.faults.fault import Fault
-from kernels_triton import vector_add as fixed
 from conformance.ops import vector_add
 
 
@@ -19,7 +19,7 @@ def _kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, total, mask=live)
 
 
-def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x)
     n = x.numel()
     _kernel[(triton.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
@@ -29,8 +29,8 @@ def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 fault = Fault(
     name="tutorial_add",
     op=vector_add,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=kernels_triton.vector_add,
     oracles=("layouts", "bounds"),
     klass="STR",
     line="tl.load(x_ptr + i, mask=live)",

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
+import kernels_triton
 from conformance.faults.fault import Fault
-from kernels_triton import rms_norm as fixed
 from conformance.ops import rms_norm
 
 
@@ -22,7 +22,7 @@ def _kernel(x_ptr, w_ptr, y_ptr, stride, columns, eps, BLOCK: tl.constexpr):
     tl.store(y_ptr + row * stride + column, (x * scale * w).to(y_ptr.dtype.element_ty), mask=live)
 
 
-def kernel(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+def _faulty(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
     rows, columns = x.shape
     y = torch.empty_like(x)
     _kernel[(rows,)](x, w, y, x.stride(0), columns, eps, BLOCK=triton.next_power_of_2(columns))
@@ -32,8 +32,8 @@ def kernel(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
 fault = Fault(
     name="tutorial_rms_norm",
     op=rms_norm,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=kernels_triton.rms_norm,
     oracles=("layouts", "bounds"),
     klass="LAY",
     line="tl.store(y_ptr + row * stride",

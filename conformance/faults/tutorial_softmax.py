@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
+import kernels_triton
 from conformance.faults.fault import Fault
-from kernels_triton import softmax as fixed
 from conformance.ops import softmax
 
 
@@ -21,7 +21,7 @@ def _kernel(out_ptr, x_ptr, x_stride, out_stride, columns, BLOCK: tl.constexpr):
     tl.store(out_ptr + row * out_stride + column, numerator / tl.sum(numerator, axis=0), mask=live)
 
 
-def kernel(x: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor) -> torch.Tensor:
     rows, columns = x.shape
     out = torch.empty_like(x)
     block = triton.next_power_of_2(columns)
@@ -33,8 +33,8 @@ def kernel(x: torch.Tensor) -> torch.Tensor:
 fault = Fault(
     name="tutorial_softmax",
     op=softmax,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=kernels_triton.softmax,
     oracles=("layouts", "bounds"),
     klass="STR",
     line="x_ptr + row * x_stride + column",

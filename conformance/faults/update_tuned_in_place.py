@@ -11,7 +11,6 @@ from conformance.faults.fault import Fault
 from conformance.op import Op
 from kernels_triton.arguments import COMPUTE, check_tensors
 
-
 _update = Op(
     reference=lambda x, y: x + y,
     inputs=dict(
@@ -43,19 +42,19 @@ def _launch(x: torch.Tensor, y: torch.Tensor, *, fixed: bool) -> torch.Tensor:
     return x
 
 
-def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _faulty(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return _launch(x, y, fixed=False)
 
 
-def fixed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _fixed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return _launch(x, y, fixed=True)
 
 
 fault = Fault(
     name="update_tuned_in_place",
     op=_update,
-    kernel=kernel,
-    fixed=fixed,
+    kernel=_faulty,
+    fixed=_fixed,
     oracles=("configs",),
     klass="TUNE",
     line='_wrong = triton.autotune(configs=_CONFIGS, key=["n"])',

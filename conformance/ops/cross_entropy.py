@@ -17,5 +17,7 @@ cross_entropy = Op(
 )
 
 cross_entropy_mean = Op(
-    reference=lambda logits, labels: torch.nn.functional.cross_entropy(logits, labels.long()), inputs=_INPUTS, name="cross_entropy_mean"
+    reference=lambda logits, labels: torch.nn.functional.cross_entropy(logits, labels.long()),
+    inputs=_INPUTS,
+    name="cross_entropy_mean",
 )

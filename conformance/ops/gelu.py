@@ -7,7 +7,12 @@ import torch
 import strategies as kst
 from conformance.op import Op
 
-gelu = Op(reference=lambda x: torch.nn.functional.gelu(x), inputs=dict(x=kst.tensors("rows", "cols")), independent="rows", name="gelu")
+gelu = Op(
+    reference=lambda x: torch.nn.functional.gelu(x),
+    inputs=dict(x=kst.tensors("rows", "cols")),
+    independent="rows",
+    name="gelu",
+)
 
 gelu_tanh = Op(
     reference=lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
