@@ -1,4 +1,4 @@
-// x + y, element by element. The result is contiguous.
+// x + y, element by element. The result is dense: element i of the index space lies at out[i].
 #include "packs.cuh"
 
 // Sizes and strides of one index space over both inputs, outermost axis first.

@@ -15,22 +15,24 @@ UNROLL = 2  # packs a thread, UNROLL of the source
 
 
 def vector_add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """x + y, contiguous, for two tensors of one shape, dtype (float16 to float64) and device, of any strides.
+    """x + y in the layout of `torch.empty_like(x)`, for two tensors of one shape, dtype and device, of any strides.
 
-    float16 and bfloat16 are added in float32 and rounded once, which is exact rounding of the sum. Raises TypeError for
-    dtypes that differ or are not supported, ValueError for shapes or devices that differ, and for more than eight axes
-    that no two neighbours of which collapse.
+    dtypes are float16 to float64; the halves are added in float32 and rounded once, which gives the rounded exact sum.
+    Raises TypeError for dtypes that differ or are not supported, ValueError for shapes or devices that differ, and for
+    axes that collapse to more than eight.
     """
     check_tensor("x", x)
     check_tensor("y", y)
     check_pair("x", x, "y", y)
     if x.shape != y.shape:
         raise ValueError(f"x and y must have one shape, got {tuple(x.shape)} and {tuple(y.shape)}")
-    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    out = torch.empty_like(x)
     count = out.numel()
     if count == 0:
         return out
-    sizes, (x_stride, y_stride) = collapse(x.shape, x.stride(), y.stride())
+    # out is dense, so its elements lie in the order of its axes by descending stride
+    order = sorted(range(out.dim()), key=lambda axis: -out.stride(axis))
+    sizes, (x_stride, y_stride) = collapse(*([t[axis] for axis in order] for t in (x.shape, x.stride(), y.stride())))
     check_axes("x", sizes)
     module, kind = launcher.load(SOURCE), suffix(x.dtype)
     contiguous = sizes == [1] or (len(sizes) == 1 and x_stride == y_stride == [1])
