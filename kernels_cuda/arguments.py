@@ -45,11 +45,11 @@ def aligned(tensor: torch.Tensor) -> bool:
 
 
 def vector_rows(tensor: torch.Tensor) -> bool:
-    """Whether each run of 16 bytes along the last axis, counted from its start, can be read by one vector access."""
+    """Whether the rows along the last axis are whole runs of 16 bytes that vector accesses can read one by one."""
     pack = VECTOR_BYTES // tensor.element_size()
     steps = zip(tensor.shape[:-1], tensor.stride()[:-1], strict=True)
-    unit = tensor.shape[-1] == 1 or tensor.stride(-1) == 1
-    return unit and aligned(tensor) and all(size == 1 or stride % pack == 0 for size, stride in steps)
+    whole = tensor.shape[-1] % pack == 0 and tensor.stride(-1) == 1
+    return whole and aligned(tensor) and all(size == 1 or stride % pack == 0 for size, stride in steps)
 
 
 def collapse(sizes: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], list[list[int]]]:

@@ -103,51 +103,82 @@ __device__ __forceinline__ void block_rows(
     }
 }
 
+// Any strides and alignment.
 template <typename T>
-__device__ __forceinline__ void rms_norm_warp(
-    const T *x, const T *w, T *out, const Rows &rows, long long w_stride, Compute<T> eps, bool vector) {
-    if (rows.columns % PACK<T> != 0) warp_rows<T, 1, false>(x, w, out, rows, w_stride, eps);
-    else if (vector) warp_rows<T, PACK<T>, true>(x, w, out, rows, w_stride, eps);
-    else warp_rows<T, PACK<T>, false>(x, w, out, rows, w_stride, eps);
+__device__ __forceinline__ void warp_any(const T *x, const T *w, T *out, const Rows &rows, long long w_stride, Compute<T> eps) {
+    if (rows.columns % PACK<T> == 0) warp_rows<T, PACK<T>, false>(x, w, out, rows, w_stride, eps);
+    else warp_rows<T, 1, false>(x, w, out, rows, w_stride, eps);
 }
 
+// Any strides and alignment.
 template <typename T>
-__device__ __forceinline__ void rms_norm_block(
-    const T *x, const T *w, T *out, const Rows &rows, long long w_stride, Compute<T> eps, bool vector) {
-    if (rows.columns % PACK<T> != 0) block_rows<T, 1, false>(x, w, out, rows, w_stride, eps);
-    else if (vector) block_rows<T, PACK<T>, true>(x, w, out, rows, w_stride, eps);
-    else block_rows<T, PACK<T>, false>(x, w, out, rows, w_stride, eps);
+__device__ __forceinline__ void block_any(const T *x, const T *w, T *out, const Rows &rows, long long w_stride, Compute<T> eps) {
+    if (rows.columns % PACK<T> == 0) block_rows<T, PACK<T>, false>(x, w, out, rows, w_stride, eps);
+    else block_rows<T, 1, false>(x, w, out, rows, w_stride, eps);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 5) rms_norm_warp_float16(
-    const half *x, const half *w, half *out, Rows rows, long long w_stride, float eps, bool vector) {
-    rms_norm_warp(x, w, out, rows, w_stride, eps, vector);
+// The `vector` kernels are for rows of whole packs that are 16-byte aligned in every tensor; `any` is for all others.
+extern "C" __global__ void __launch_bounds__(128, 8) rms_norm_warp_vector_float16(
+    const half *x, const half *w, half *out, Rows rows, long long w_stride, float eps) {
+    warp_rows<half, PACK<half>, true>(x, w, out, rows, w_stride, eps);
 }
-extern "C" __global__ void __launch_bounds__(128, 5) rms_norm_warp_bfloat16(
-    const __nv_bfloat16 *x, const __nv_bfloat16 *w, __nv_bfloat16 *out, Rows rows, long long w_stride, float eps, bool vector) {
-    rms_norm_warp(x, w, out, rows, w_stride, eps, vector);
+extern "C" __global__ void __launch_bounds__(128, 8) rms_norm_warp_vector_bfloat16(
+    const __nv_bfloat16 *x, const __nv_bfloat16 *w, __nv_bfloat16 *out, Rows rows, long long w_stride, float eps) {
+    warp_rows<__nv_bfloat16, PACK<__nv_bfloat16>, true>(x, w, out, rows, w_stride, eps);
 }
-extern "C" __global__ void __launch_bounds__(128, 5) rms_norm_warp_float32(
-    const float *x, const float *w, float *out, Rows rows, long long w_stride, float eps, bool vector) {
-    rms_norm_warp(x, w, out, rows, w_stride, eps, vector);
+extern "C" __global__ void __launch_bounds__(128, 8) rms_norm_warp_vector_float32(
+    const float *x, const float *w, float *out, Rows rows, long long w_stride, float eps) {
+    warp_rows<float, PACK<float>, true>(x, w, out, rows, w_stride, eps);
 }
-extern "C" __global__ void __launch_bounds__(128, 3) rms_norm_warp_float64(
-    const double *x, const double *w, double *out, Rows rows, long long w_stride, double eps, bool vector) {
-    rms_norm_warp(x, w, out, rows, w_stride, eps, vector);
+extern "C" __global__ void __launch_bounds__(128, 4) rms_norm_warp_vector_float64(
+    const double *x, const double *w, double *out, Rows rows, long long w_stride, double eps) {
+    warp_rows<double, PACK<double>, true>(x, w, out, rows, w_stride, eps);
 }
-extern "C" __global__ void __launch_bounds__(512, 2) rms_norm_block_float16(
-    const half *x, const half *w, half *out, Rows rows, long long w_stride, float eps, bool vector) {
-    rms_norm_block(x, w, out, rows, w_stride, eps, vector);
+extern "C" __global__ void __launch_bounds__(128, 4) rms_norm_warp_any_float16(
+    const half *x, const half *w, half *out, Rows rows, long long w_stride, float eps) {
+    warp_any(x, w, out, rows, w_stride, eps);
 }
-extern "C" __global__ void __launch_bounds__(512, 2) rms_norm_block_bfloat16(
-    const __nv_bfloat16 *x, const __nv_bfloat16 *w, __nv_bfloat16 *out, Rows rows, long long w_stride, float eps, bool vector) {
-    rms_norm_block(x, w, out, rows, w_stride, eps, vector);
+extern "C" __global__ void __launch_bounds__(128, 4) rms_norm_warp_any_bfloat16(
+    const __nv_bfloat16 *x, const __nv_bfloat16 *w, __nv_bfloat16 *out, Rows rows, long long w_stride, float eps) {
+    warp_any(x, w, out, rows, w_stride, eps);
 }
-extern "C" __global__ void __launch_bounds__(512) rms_norm_block_float32(
-    const float *x, const float *w, float *out, Rows rows, long long w_stride, float eps, bool vector) {
-    rms_norm_block(x, w, out, rows, w_stride, eps, vector);
+extern "C" __global__ void __launch_bounds__(128, 4) rms_norm_warp_any_float32(
+    const float *x, const float *w, float *out, Rows rows, long long w_stride, float eps) {
+    warp_any(x, w, out, rows, w_stride, eps);
 }
-extern "C" __global__ void __launch_bounds__(512) rms_norm_block_float64(
-    const double *x, const double *w, double *out, Rows rows, long long w_stride, double eps, bool vector) {
-    rms_norm_block(x, w, out, rows, w_stride, eps, vector);
+extern "C" __global__ void __launch_bounds__(128, 3) rms_norm_warp_any_float64(
+    const double *x, const double *w, double *out, Rows rows, long long w_stride, double eps) {
+    warp_any(x, w, out, rows, w_stride, eps);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) rms_norm_block_vector_float16(
+    const half *x, const half *w, half *out, Rows rows, long long w_stride, float eps) {
+    block_rows<half, PACK<half>, true>(x, w, out, rows, w_stride, eps);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) rms_norm_block_vector_bfloat16(
+    const __nv_bfloat16 *x, const __nv_bfloat16 *w, __nv_bfloat16 *out, Rows rows, long long w_stride, float eps) {
+    block_rows<__nv_bfloat16, PACK<__nv_bfloat16>, true>(x, w, out, rows, w_stride, eps);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) rms_norm_block_vector_float32(
+    const float *x, const float *w, float *out, Rows rows, long long w_stride, float eps) {
+    block_rows<float, PACK<float>, true>(x, w, out, rows, w_stride, eps);
+}
+extern "C" __global__ void __launch_bounds__(512) rms_norm_block_vector_float64(
+    const double *x, const double *w, double *out, Rows rows, long long w_stride, double eps) {
+    block_rows<double, PACK<double>, true>(x, w, out, rows, w_stride, eps);
+}
+extern "C" __global__ void __launch_bounds__(512) rms_norm_block_any_float16(
+    const half *x, const half *w, half *out, Rows rows, long long w_stride, float eps) {
+    block_any(x, w, out, rows, w_stride, eps);
+}
+extern "C" __global__ void __launch_bounds__(512) rms_norm_block_any_bfloat16(
+    const __nv_bfloat16 *x, const __nv_bfloat16 *w, __nv_bfloat16 *out, Rows rows, long long w_stride, float eps) {
+    block_any(x, w, out, rows, w_stride, eps);
+}
+extern "C" __global__ void __launch_bounds__(512) rms_norm_block_any_float32(
+    const float *x, const float *w, float *out, Rows rows, long long w_stride, float eps) {
+    block_any(x, w, out, rows, w_stride, eps);
+}
+extern "C" __global__ void __launch_bounds__(512) rms_norm_block_any_float64(
+    const double *x, const double *w, double *out, Rows rows, long long w_stride, double eps) {
+    block_any(x, w, out, rows, w_stride, eps);
 }

@@ -7,7 +7,7 @@ import pathlib
 import torch
 
 from kernels_cuda import launcher
-from kernels_cuda.arguments import aligned, check_pair, check_tensor, row_grid, rows_of, suffix, vector_rows
+from kernels_cuda.arguments import check_pair, check_tensor, row_grid, rows_of, suffix, vector_rows
 
 SOURCE = pathlib.Path(__file__).with_suffix(".cu")
 WARP_COLUMNS = 1024  # 32 lanes of WARP_ITEMS elements
@@ -59,7 +59,7 @@ def _launch(kind: str, x: torch.Tensor, w: torch.Tensor, eps: float, block: int,
         return out
     rows = rows_of("x", x)
     grid = row_grid(-(-rows["count"] // rows_per_block))
-    vector = vector_rows(x) and vector_rows(w) and aligned(out)
-    args = (x, w, out, rows, w.stride(0), eps, vector)
-    launcher.load(SOURCE).launch(f"rms_norm_{kind}_{suffix(x.dtype)}", grid, block, args)
+    access = "vector" if vector_rows(x) and vector_rows(w) and vector_rows(out) else "any"
+    args = (x, w, out, rows, w.stride(0), eps)
+    launcher.load(SOURCE).launch(f"rms_norm_{kind}_{access}_{suffix(x.dtype)}", grid, block, args)
     return out

@@ -133,47 +133,82 @@ __device__ __forceinline__ void block_rows(const T *x, T *out, const Rows &rows)
     }
 }
 
-template <typename T> __device__ __forceinline__ void softmax_warp(const T *x, T *out, const Rows &rows, bool vector) {
-    if (rows.columns % PACK<T> != 0) warp_rows<T, 1, false>(x, out, rows);
-    else if (vector) warp_rows<T, PACK<T>, true>(x, out, rows);
-    else warp_rows<T, PACK<T>, false>(x, out, rows);
+// Any strides and alignment.
+template <typename T>
+__device__ __forceinline__ void warp_any(const T *x, T *out, const Rows &rows) {
+    if (rows.columns % PACK<T> == 0) warp_rows<T, PACK<T>, false>(x, out, rows);
+    else warp_rows<T, 1, false>(x, out, rows);
 }
 
-template <typename T> __device__ __forceinline__ void softmax_block(const T *x, T *out, const Rows &rows, bool vector) {
-    if (rows.columns % PACK<T> != 0) block_rows<T, 1, false>(x, out, rows);
-    else if (vector) block_rows<T, PACK<T>, true>(x, out, rows);
-    else block_rows<T, PACK<T>, false>(x, out, rows);
+// Any strides and alignment.
+template <typename T>
+__device__ __forceinline__ void block_any(const T *x, T *out, const Rows &rows) {
+    if (rows.columns % PACK<T> == 0) block_rows<T, PACK<T>, false>(x, out, rows);
+    else block_rows<T, 1, false>(x, out, rows);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 6) softmax_warp_float16(
-    const half *x, half *out, Rows rows, bool vector) {
-    softmax_warp(x, out, rows, vector);
+// The `vector` kernels are for rows of whole packs that are 16-byte aligned in every tensor; `any` is for all others.
+extern "C" __global__ void __launch_bounds__(128, 8) softmax_warp_vector_float16(
+    const half *x, half *out, Rows rows) {
+    warp_rows<half, PACK<half>, true>(x, out, rows);
 }
-extern "C" __global__ void __launch_bounds__(128, 6) softmax_warp_bfloat16(
-    const __nv_bfloat16 *x, __nv_bfloat16 *out, Rows rows, bool vector) {
-    softmax_warp(x, out, rows, vector);
+extern "C" __global__ void __launch_bounds__(128, 8) softmax_warp_vector_bfloat16(
+    const __nv_bfloat16 *x, __nv_bfloat16 *out, Rows rows) {
+    warp_rows<__nv_bfloat16, PACK<__nv_bfloat16>, true>(x, out, rows);
 }
-extern "C" __global__ void __launch_bounds__(128, 6) softmax_warp_float32(
-    const float *x, float *out, Rows rows, bool vector) {
-    softmax_warp(x, out, rows, vector);
+extern "C" __global__ void __launch_bounds__(128, 8) softmax_warp_vector_float32(
+    const float *x, float *out, Rows rows) {
+    warp_rows<float, PACK<float>, true>(x, out, rows);
 }
-extern "C" __global__ void __launch_bounds__(128, 4) softmax_warp_float64(
-    const double *x, double *out, Rows rows, bool vector) {
-    softmax_warp(x, out, rows, vector);
+extern "C" __global__ void __launch_bounds__(128, 4) softmax_warp_vector_float64(
+    const double *x, double *out, Rows rows) {
+    warp_rows<double, PACK<double>, true>(x, out, rows);
 }
-extern "C" __global__ void __launch_bounds__(512, 2) softmax_block_float16(
-    const half *x, half *out, Rows rows, bool vector) {
-    softmax_block(x, out, rows, vector);
+extern "C" __global__ void __launch_bounds__(128, 4) softmax_warp_any_float16(
+    const half *x, half *out, Rows rows) {
+    warp_any(x, out, rows);
 }
-extern "C" __global__ void __launch_bounds__(512, 2) softmax_block_bfloat16(
-    const __nv_bfloat16 *x, __nv_bfloat16 *out, Rows rows, bool vector) {
-    softmax_block(x, out, rows, vector);
+extern "C" __global__ void __launch_bounds__(128, 4) softmax_warp_any_bfloat16(
+    const __nv_bfloat16 *x, __nv_bfloat16 *out, Rows rows) {
+    warp_any(x, out, rows);
 }
-extern "C" __global__ void __launch_bounds__(512) softmax_block_float32(
-    const float *x, float *out, Rows rows, bool vector) {
-    softmax_block(x, out, rows, vector);
+extern "C" __global__ void __launch_bounds__(128, 4) softmax_warp_any_float32(
+    const float *x, float *out, Rows rows) {
+    warp_any(x, out, rows);
 }
-extern "C" __global__ void __launch_bounds__(512) softmax_block_float64(
-    const double *x, double *out, Rows rows, bool vector) {
-    softmax_block(x, out, rows, vector);
+extern "C" __global__ void __launch_bounds__(128, 3) softmax_warp_any_float64(
+    const double *x, double *out, Rows rows) {
+    warp_any(x, out, rows);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_block_vector_float16(
+    const half *x, half *out, Rows rows) {
+    block_rows<half, PACK<half>, true>(x, out, rows);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_block_vector_bfloat16(
+    const __nv_bfloat16 *x, __nv_bfloat16 *out, Rows rows) {
+    block_rows<__nv_bfloat16, PACK<__nv_bfloat16>, true>(x, out, rows);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_block_vector_float32(
+    const float *x, float *out, Rows rows) {
+    block_rows<float, PACK<float>, true>(x, out, rows);
+}
+extern "C" __global__ void __launch_bounds__(512) softmax_block_vector_float64(
+    const double *x, double *out, Rows rows) {
+    block_rows<double, PACK<double>, true>(x, out, rows);
+}
+extern "C" __global__ void __launch_bounds__(512) softmax_block_any_float16(
+    const half *x, half *out, Rows rows) {
+    block_any(x, out, rows);
+}
+extern "C" __global__ void __launch_bounds__(512) softmax_block_any_bfloat16(
+    const __nv_bfloat16 *x, __nv_bfloat16 *out, Rows rows) {
+    block_any(x, out, rows);
+}
+extern "C" __global__ void __launch_bounds__(512) softmax_block_any_float32(
+    const float *x, float *out, Rows rows) {
+    block_any(x, out, rows);
+}
+extern "C" __global__ void __launch_bounds__(512) softmax_block_any_float64(
+    const double *x, double *out, Rows rows) {
+    block_any(x, out, rows);
 }

@@ -7,7 +7,7 @@ import pathlib
 import torch
 
 from kernels_cuda import launcher
-from kernels_cuda.arguments import aligned, check_tensor, row_grid, rows_of, suffix, vector_rows
+from kernels_cuda.arguments import check_tensor, row_grid, rows_of, suffix, vector_rows
 
 SOURCE = pathlib.Path(__file__).with_suffix(".cu")
 WARP_COLUMNS = 1024  # 32 lanes of WARP_ITEMS elements
@@ -52,6 +52,6 @@ def _launch(kind: str, x: torch.Tensor, block: int, rows_per_block: int) -> torc
         return out
     rows = rows_of("x", x)
     grid = row_grid(-(-rows["count"] // rows_per_block))
-    vector = vector_rows(x) and aligned(out)
-    launcher.load(SOURCE).launch(f"softmax_{kind}_{suffix(x.dtype)}", grid, block, (x, out, rows, vector))
+    access = "vector" if vector_rows(x) and vector_rows(out) else "any"
+    launcher.load(SOURCE).launch(f"softmax_{kind}_{access}_{suffix(x.dtype)}", grid, block, (x, out, rows))
     return out
