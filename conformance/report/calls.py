@@ -34,10 +34,19 @@ def _argument(name: str, value: Any) -> Argument:
     layout, details = _layout(value)
     values = value.get("values")
     parts = [dtype, str(list(shape)), *details, *([layout] if layout else [])]
-    if values is not None:
-        parts.append(f"values {_words(values)}")
-    distribution = values.get("distribution", values.get("kind")) if isinstance(values, Mapping) else None
-    return Argument(name, "  ".join(parts), shape, dtype, layout, None if distribution is None else str(distribution))
+    if not isinstance(values, Mapping):
+        return Argument(name, "  ".join(parts), shape, dtype, layout)
+    distribution = str(values.get("distribution") or values.get("pattern", ""))
+    return Argument(name, "  ".join([*parts, f"values {_values(values)}"]), shape, dtype, layout, distribution)
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    """Pattern or distribution, seed and pinned elements; the rest of the JSON form restates the op."""
+    parts = [str(values.get("distribution") or values.get("pattern", ""))]
+    if values.get("seed"):
+        parts.append(f"seed={values['seed']}")
+    parts += [f"[{index}]={pinned}" for index, pinned in values.get("pins", ())]
+    return " ".join(parts)
 
 
 def _layout(value: Mapping[str, Any]) -> tuple[str | None, list[str]]:

@@ -152,7 +152,8 @@ def of_pattern(pattern: Pattern) -> list[str]:
     """Causes that the places of the wrong elements tell."""
     if not pattern.wrong or pattern.all_wrong:
         return []
-    found = [rule(pattern) for rule in (last_tile, first_tile, only_row_0_right, every_kth_row, edge_column, diagonal)]
+    rules = (edge_column, last_tile, first_tile, only_row_0_right, every_kth_row, diagonal)  # the most specific first
+    found = [rule(pattern) for rule in rules]
     return [cause for cause in found if cause is not None][:1]
 
 
@@ -208,6 +209,8 @@ def every_kth_row(pattern: Pattern) -> str | None:
 def edge_column(pattern: Pattern) -> str | None:
     """The cause where a single column at an end of the rows is wrong."""
     columns = {column for _, column in pattern.wrong}
+    if pattern.block is not None and pattern.columns % pattern.block == 1:
+        return None  # the last column is the whole last tile
     if pattern.columns > 1 and columns == {pattern.columns - 1}:
         return "only the last column is wrong: off by one in the mask or in the number of columns"
     if pattern.columns > 1 and columns == {0}:

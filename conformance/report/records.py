@@ -87,6 +87,13 @@ class Report:
         return any(finding.oracle not in expected for finding in self.findings)
 
     @property
+    def verdict(self) -> str:
+        """`objected to`, `no objection`, or `nothing ran` where every test id was skipped."""
+        if not self.ok:
+            return "objected to"
+        return "no objection" if any(result.skipped is None for result in self.results) else "nothing ran"
+
+    @property
     def examples(self) -> int:
         """The number of calls judged, over all results."""
         return sum(result.examples for result in self.results)

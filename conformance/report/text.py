@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator
 
 from conformance.events import Event, Site
@@ -12,6 +13,7 @@ from conformance.report.causes import likely_causes
 from conformance.report.picture import draw_text, picture
 from conformance.report.tiles import is_flat, place, tile_shape
 
+WIDTH = 100
 MOST_EVENTS = 8
 MOST_IDS = 4
 
@@ -38,18 +40,29 @@ def render(finding: Finding) -> str:
 
 def _head(finding: Finding) -> str:
     runtime = f" [{finding.runtime}]" if finding.runtime else ""
-    return "\n".join(
-        [
-            f"{finding.op} / {finding.kernel}{runtime}: {finding.summary}",
-            f"  oracle  {finding.oracle}",
-            f"  law     {finding.law}",
-        ]
-    )
+    law = textwrap.wrap(finding.law, WIDTH - 10) or [""]
+    lines = [
+        f"{finding.op} / {finding.kernel}{runtime}: {finding.summary}",
+        f"  oracle  {finding.oracle}",
+        f"  law     {law[0]}",
+        *(f"          {line}" for line in law[1:]),
+    ]
+    return "\n".join(lines)
 
 
 def _section(title: str, lines: Iterator[str]) -> str:
-    body = [f"  {line}" if line else "" for text in lines for line in text.splitlines()]
+    body = [textwrap.indent(part, "  ") for text in lines for line in text.splitlines() for part in _wrap(line)]
     return "\n".join([title, *body]) if body else ""
+
+
+def _wrap(line: str) -> list[str]:
+    """The line as lines of at most 100 columns; spaces and long words, which pictures and paths have, are kept."""
+    if len(line) <= WIDTH:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())] + "  "
+    return textwrap.wrap(
+        line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )
 
 
 def _events(finding: Finding) -> Iterator[str]:
