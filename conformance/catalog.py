@@ -9,9 +9,8 @@ import importlib.util
 import inspect
 import pkgutil
 
-from conformance.op import Op
-
 from conformance import targets
+from conformance.op import Op
 from conformance.promises import Promises
 from conformance.report.explanations import LAUNCH, ORACLES
 

@@ -29,10 +29,10 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def guarded(*arguments: Any, **options: Any) -> None:
-        from conformance.op import OpError
-        from conformance.runtime import RuntimeUnavailable
         from hypothesis.errors import InvalidArgument
 
+        from conformance.op import OpError
+        from conformance.runtime import RuntimeUnavailable
         from conformance.targets import TargetError
 
         try:
@@ -82,7 +82,7 @@ def list_(what: str) -> None:
 @click.option("--against", metavar="REF", help="A torch function, `module:function`, that computes the right result.")
 @click.option(
     "--example", "example", multiple=True, metavar="EXPRESSION",
-    help="With --against: an argument of one call in Python, in order: `torch.randn(4, 8)`. Annotated references need none.",
+    help="With --against: an argument of one call in Python, such as `torch.randn(4, 8)`; repeat it in their order.",
 )  # fmt: skip
 @click.option("--examples", default=100, show_default=True, type=click.IntRange(1), help="Calls for each test id.")
 @click.option("--seed", default=0, show_default=True, type=int, help="Where the calls come from.")
@@ -106,9 +106,8 @@ def check(
     TARGET is `module:function`, `path.py:function` or `path.cu:launcher`. Ctrl-C ends the check and keeps what was
     found until then.
     """
-    from conformance.check import check as run_check
-
     from conformance import runtime, targets
+    from conformance.checking import check as run_check
     from conformance.session import Session
 
     runtime.select()
@@ -215,16 +214,15 @@ def explain(name: str) -> None:
 
 def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
     """The op that the options name."""
-    from conformance.op import Op
-
     from conformance import catalog, targets
+    from conformance.op import Op
 
     if (name is None) == (against is None):
         known = ", ".join(catalog.ops())
         problem = "says not what it computes" if name is None else "is given two contracts"
         raise Unusable(
-            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against REF, "
-            "the torch function that it must agree with"
+            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against REF, the "
+            "torch function that it must agree with"
         )
     if name is not None:
         return catalog.find_op(name)

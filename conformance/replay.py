@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from conformance.failures import Finding
 from conformance.launch import Kernel
 from conformance.op import Op
-
-from conformance.failures import Finding
 from strategies import Call
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""One `conformance check` on a terminal: progress, the output of the kernel kept apart, and what is shown at the end."""
+"""One `conformance check` on a terminal: progress, what the kernel prints, and what is shown at the end."""
 
 from __future__ import annotations
 

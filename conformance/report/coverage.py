@@ -6,9 +6,8 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from strategies.layouts import LAYOUTS
+from strategies import LAYOUTS, Call
 
 from conformance.observation import Geometry
 from conformance.report.tiles import tile_shape
@@ -31,9 +30,9 @@ class Coverage:
     def __init__(self) -> None:
         self._counts: dict[str, Counter[str]] = {}
 
-    def count(self, call: Any, geometry: Sequence[Geometry] = ()) -> None:
-        """Count a call (`strategies.Call`) and the launches that it made; anything else has no classes."""
-        for dimension, name in set(_classes(getattr(call, "arguments", {}), geometry)):
+    def count(self, call: Call, geometry: Sequence[Geometry] = ()) -> None:
+        """Count a call and the launches that it made."""
+        for dimension, name in set(_classes(call, geometry)):
             self._counts.setdefault(dimension, Counter())[name] += 1
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -50,10 +49,8 @@ def holes(coverage: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
     }
 
 
-def _classes(arguments: Mapping[str, Any], geometry: Sequence[Geometry]) -> Iterator[tuple[str, str]]:
-    for value in arguments.values():
-        if not hasattr(value, "layout"):
-            continue
+def _classes(call: Call, geometry: Sequence[Geometry]) -> Iterator[tuple[str, str]]:
+    for value in call.tensors.values():
         for size in value.shape:
             yield "axis size", size_class(size)
         for kind in value.layout.kinds:

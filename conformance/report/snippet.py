@@ -9,12 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-
-class _Call(Protocol):
-    """What a script needs of `strategies.Call`: tensor descriptions (with `source()`), scalars and None, by name."""
-
-    @property
-    def arguments(self) -> Mapping[str, Any]: ...
+from strategies import Call
 
 
 class _Op(Protocol):
@@ -72,7 +67,7 @@ def _path(module: str, name: str) -> str | None:
 
 def script(
     kernel: str | Callable[..., Any],
-    call: _Call,
+    call: Call,
     op: _Op,
     *,
     runtime: str,
@@ -86,7 +81,7 @@ def script(
     keywords that the kernel gets beside the arguments. The inputs are built anew for each of the two, so that a kernel
     that writes to its input does not change what the reference sees.
     """
-    names = list(call.arguments)
+    names = list(call)
     listed = ", ".join(names) + ("," if len(names) == 1 else "")
     lines = [f'"""{op.name}: the smallest call that was found to break a law."""', ""]
     if runtime == "interpret":
@@ -97,8 +92,8 @@ def script(
     if runtime == "interpret" and path is not None and path.startswith("kernels_cuda"):
         lines += ["", "from conformance import runtime", "", "runtime.prepare()  # CUDA sources run on the CPU"]
     lines += ["", "", "def inputs():"]
-    for name, value in call.arguments.items():
-        lines.append(f"    {name} = {_value(value, runtime)}")
+    device = "cpu" if runtime == "interpret" else "cuda"
+    lines += [f"    {line}" for line in call.source(device).splitlines()]
     lines += [f"    return {listed}", "", ""]
     keywords = [f"{name}={value!r}" for name, value in meta]
     lines += _run("kernel", listed, _passed(kernel, names, keywords), op.mutates)
@@ -133,23 +128,6 @@ def _passed(function: object, names: Sequence[str], more: Sequence[str] = ()) ->
     ]
     positional = [name for name in names if name not in keywords]
     return ", ".join([*positional, *(f"{name}={name}" for name in keywords), *more])
-
-
-def _value(value: Any, runtime: str) -> str:
-    if hasattr(value, "source"):
-        source = str(value.source())
-        return source if runtime == "interpret" else _on_gpu(source)
-    if isinstance(value, float) and value - value != 0:  # repr of NaN and infinities is no Python
-        return f'float("{value}")'
-    return repr(value)
-
-
-def _on_gpu(source: str) -> str:
-    """The expression with its whole storage moved to the GPU, since `Tensor.cuda` drops strides and offset."""
-    return (
-        "(lambda t: torch.empty(0, dtype=t.dtype, device='cuda').set_("
-        f"t.untyped_storage().cuda(), t.storage_offset(), t.shape, t.stride()))({source})"
-    )
 
 
 def _load(name: str, path: str | None, target: object) -> list[str]:

@@ -18,21 +18,15 @@ LOAD = Site("my_kernels/softmax.py", 12, "    x = tl.load(x_ptr + row * stride +
 STORE = Site("my_kernels/softmax.py", 19, "    tl.store(out_ptr + row * stride + cols, y)")
 
 
-def call(rows: int = 3, columns: int = 20, *, dtype: str = "float32", strides: tuple[int, int] | None = None) -> Any:
+def call(
+    rows: int = 3, columns: int = 20, *, dtype: str = "float32", strides: tuple[int, int] | None = None
+) -> dict[str, Any]:
     """The JSON form of a call of softmax."""
-    return {
-        "arguments": {
-            "x": {
-                "shape": [rows, columns],
-                "dtype": dtype,
-                "layout": {"strides": list(strides or (columns, 1)), "offset": 0},
-                "values": {"pattern": "ramp"},
-            },
-            "scale": 0.5,
-            "mask": None,
-        },
-        "axes": {"rows": rows, "cols": columns},
-    }
+    x: dict[str, Any] = {"shape": [rows, columns], "dtype": dtype, "values": {"pattern": "ramp"}}
+    if strides is not None:
+        x["layout"] = {"strides": list(strides), "offset": 0}
+    arguments = [["x", {"tensor": x}], ["scale", {"float": 0.5}], ["mask", None]]
+    return {"arguments": arguments, "axes": {"rows": rows, "cols": columns}}
 
 
 def evidence(wrong: list[tuple[int, int]], *, columns: int = 20, rows: int = 3, **changes: Any) -> ValueEvidence:
