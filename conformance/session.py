@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import sys
+import warnings
 from pathlib import Path
 from types import TracebackType
 
@@ -39,6 +40,8 @@ class Session:
 
     def __enter__(self) -> Session:
         self._stack.enter_context(self._bar)
+        self._stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # NumPy warns of NaN in interpreted kernels, which no author did
         self._stack.enter_context(contextlib.redirect_stdout(self._printed))
         self._stack.enter_context(contextlib.redirect_stderr(self._printed))
         return self

@@ -200,7 +200,7 @@ def every_kth_row(pattern: Pattern) -> str | None:
     if len(rows) >= 3 and len(steps) == 1 and steps != {1}:
         step = steps.pop()
         return (
-            f"every {step}th row is wrong, from row {rows[0]}: a stride or a number of rows per program that does not "
+            f"one row in {step} is wrong, from row {rows[0]}: a stride or a number of rows per program that does not "
             "divide the rows"
         )
     return None
