@@ -11,6 +11,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import torch
+
 from conformance.events import Event
 from conformance.regions import Arena
 
@@ -67,6 +69,6 @@ def observe(observation: Observation) -> Iterator[Observation]:
 class Shadow(Protocol):
     """What an observer keeps on `Region.shadow`."""
 
-    def unwritten(self) -> tuple[int, tuple[int, ...] | None]:
-        """How many elements of the region no launch has written, and the logical index of the first."""
+    def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
+        """How many elements of a view into the region no launch has written, and the index of the first."""
         ...

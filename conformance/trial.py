@@ -72,6 +72,7 @@ class Trial:
         self.name = name or kernel_name(kernel)
         self.meta = meta
         self.tightness = Tightness()
+        self._in_place = False  # the reference changes its arguments, as the kernel does, and returns nothing
         self._expected: tuple[Launch, Expected] | None = None
 
     def launch(
@@ -93,7 +94,8 @@ class Trial:
             return self._expected[1]
         arguments = self.op.reference_arguments(launch.call, launch.values)
         plain = self.reference(arguments)
-        enclosed = balls.enclose(self._positional, tuple(arguments.values()), self.promises)
+        changed = [self.op.reference_names.index(n) for n in self.op.mutates] if self._in_place else []
+        enclosed = balls.enclose(self._positional, tuple(arguments.values()), self.promises, mutates=changed)
         result = Expected(plain, enclosed)
         self._expected = (launch, result)
         return result
@@ -105,6 +107,9 @@ class Trial:
             result = invoke(self.op.reference, fresh)
         except Exception as error:
             raise OpError(f"the reference of {self.op.name} raised {type(error).__name__}: {error}") from error
+        if result is None and self.op.mutates:
+            self._in_place = True
+            result = tuple(fresh[n] for n in self.op.mutates)
         items = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         for item in items:
             if not isinstance(item, torch.Tensor):
@@ -156,7 +161,6 @@ class Trial:
 
 def evidence(output: int, got: torch.Tensor, verdict: balls.Verdict) -> ValueEvidence:
     """The verdict in the form that findings keep."""
-    wrong = verdict.wrong
     return ValueEvidence(
         output=output,
         index=tuple(int(k) for k in verdict.index),
@@ -168,9 +172,9 @@ def evidence(output: int, got: torch.Tensor, verdict: balls.Verdict) -> ValueEvi
         high=float(verdict.high),
         ratio=float(verdict.ratio),
         ulp=float(verdict.ulp) if math.isfinite(verdict.ulp) else math.inf,
-        wrong_count=len(wrong),
-        wrong=tuple(int(k) for k in wrong[:_KEPT]),
-        heuristic=verdict.heuristic,
+        wrong_count=len(verdict.wrong),
+        wrong=tuple(int(k) for k in verdict.wrong[:_KEPT]),
+        heuristic=bool(verdict.heuristic),
     )
 
 

@@ -22,8 +22,8 @@ _CLASSES = ("finite", "nan", "+inf", "-inf")
 def check(trial: Trial, launch: Launch) -> list[Objection]:
     """Object to the first element whose class torch has neither way, then to finite values outside their ball.
 
-    Where torch in the call's dtype and the exact value are of different classes (an intermediate overflows in one of
-    them), either is right.
+    Where torch in the call's dtype and the exact value are of different classes an intermediate overflows, and the order
+    of operations decides: either is right, and so is any value that is not finite.
     """
     if launch.error is not None:
         return []
@@ -35,12 +35,13 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
             continue
         mine = got.detach().cpu()
         classes, one, other = _classes(mine), _classes(plain), _classes(wide.to(plain.dtype))
-        wrong = (classes != one) & (classes != other)
+        wrong = (classes != one) & (classes != other) & ((one == other) | (classes == 0))
         if trial.promises.nan == "ignore":
             wrong &= (one != 1) & (other != 1)
         verdict = balls.judge(mine, expected.balls[i], trial.promises)
-        if verdict.decided is not None:  # an overflow that rounding decides is the ball's to judge
-            wrong &= ~(verdict.decided.reshape(wrong.shape) & ~_mask(verdict.wrong, wrong))
+        # where the ball decides (an overflow by rounding, say) and contains the value, it is right
+        open_ = torch.from_numpy(balls.undecided(expected.balls[i]))
+        wrong &= open_ | _mask(verdict.wrong, wrong)
         if bool(wrong.any()):
             index = tuple(int(k) for k in wrong.nonzero()[0])
             name = "the output" if len(launch.outputs) == 1 else f"output {i}"
@@ -56,9 +57,9 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
     return []
 
 
-def _mask(flat: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+def _mask(flat: Any, like: torch.Tensor) -> torch.Tensor:
     mask = torch.zeros(like.numel(), dtype=torch.bool)
-    mask[flat] = True
+    mask[torch.as_tensor(flat, dtype=torch.int64)] = True
     return mask.reshape(like.shape)
 
 

@@ -30,7 +30,7 @@ def _unwritten(launch: Launch) -> list[Event]:
         name = placed.name if placed.region.role is Role.OUT else "output" if len(launch.outputs) == 1 else f"output {i}"
         shadow = placed.region.shadow
         if isinstance(shadow, Shadow):
-            count, index = shadow.unwritten()
+            count, index = shadow.unwritten(output)
         else:
             mask = is_poison(output, launch.settings.poison)
             count = int(mask.sum())
