@@ -28,12 +28,14 @@ Kernel = Callable[..., Any]
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How to launch; what differs between two launches of one call is all in here."""
+    """How to launch; what differs between two launches of one call is all in here.
+
+    Every launch is traced: what an untraced one writes out of bounds lands in the memory of the test process.
+    """
 
     order: Order = "row"
     seed: int = 0
     poison: Poison = "nan"
-    trace: bool = True
     dry: bool = False
     config: int | None = None
     tune: bool = False
@@ -149,7 +151,6 @@ def launch(
         arena,
         order=settings.order,
         seed=settings.seed,
-        trace=settings.trace,
         dry=settings.dry,
         config=settings.config,
         tune=settings.tune,

@@ -16,8 +16,8 @@ LAW = "Two kernels of one op agree within the sum of their bounds; where they do
 
 def check(trial: Trial, other: Trial, call: Call) -> list[Objection]:
     """Object where one twin's result is inside its ball and the other's is not, or both are outside."""
-    first = trial.launch(call, Settings(trace=False))
-    second = other.launch(call, Settings(trace=False))
+    first = trial.launch(call, Settings())
+    second = other.launch(call, Settings())
     if first.error is not None or second.error is not None:
         return _one_raised(trial, other, first, second)
     expected = trial.expected(first)

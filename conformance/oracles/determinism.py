@@ -12,10 +12,10 @@ from strategies import Call
 LAW = "The same call gives the same bits: again, at other addresses, over other stale memory, in any program order."
 
 # Again with other poison; then the orders, which a kernel with float atomics is free of.
-_AGAIN = (("a second run over other stale memory", Settings(poison="large", trace=False)),)
+_AGAIN = (("a second run over other stale memory", Settings(poison="large")),)
 _ORDERS = (
-    ("programs in reverse order", Settings(order="reverse", trace=False)),
-    ("programs in a random order", Settings(order="random", seed=1, trace=False)),
+    ("programs in reverse order", Settings(order="reverse")),
+    ("programs in a random order", Settings(order="random", seed=1)),
 )
 
 
@@ -26,7 +26,7 @@ def skip(trial: Trial) -> str | None:
 
 def check(trial: Trial, call: Call) -> list[Objection]:
     """Object to the first repetition that gives other bits."""
-    base = trial.launch(call, Settings(trace=True))
+    base = trial.launch(call, Settings())
     if base.error is not None:
         return []
     first = [o.clone() for o in base.outputs]

@@ -24,11 +24,11 @@ def check(trial: Trial, call: Call) -> list[Objection]:
     strided_ones = {n: v.layout for n, v in call.tensors.items() if not v.layout.is_contiguous}
     if not strided_ones:
         return []
-    strided = trial.launch(call, Settings(trace=False))
+    strided = trial.launch(call, Settings())
     if strided.error is not None:
         return []
     results = [o.clone() for o in strided.outputs]
-    dense = trial.launch(call, Settings(trace=False, contiguous=True), values=strided.values)
+    dense = trial.launch(call, Settings(contiguous=True), values=strided.values)
     kinds = ", ".join(f"{n}: {layout.kind}" for n, layout in strided_ones.items())
     if dense.error is not None:
         difference: tuple[str, ...] | None = (f"the contiguous copy raised {dense.error}",)

@@ -19,7 +19,7 @@ def skip(trial: Trial) -> str | None:
 
 def check(trial: Trial, call: Call) -> list[Objection]:
     """Object to the first relation that the kernel breaks."""
-    base = trial.launch(call, Settings(trace=False))
+    base = trial.launch(call, Settings())
     if base.error is not None:
         return []
     outputs = [o.clone() for o in base.outputs]
@@ -29,7 +29,7 @@ def check(trial: Trial, call: Call) -> list[Objection]:
         predicted = None if values is None else relation.predict(outputs, axes)
         if predicted is None:
             continue
-        other = trial.launch(call, Settings(trace=False), values=values)
+        other = trial.launch(call, Settings(), values=values)
         if other.error is not None:
             difference: tuple[str, ...] | None = (f"the transformed call raised {other.error}",)
         else:
