@@ -103,6 +103,12 @@ def bound_of(ball: Ball, form: Format | None) -> Array:
     return out
 
 
+def undecided(ball: Ball) -> Array:
+    """A mask of the elements that the ball cannot judge: their bound is infinite, and the exact value is not."""
+    mask: Array = ~np.isfinite(ball.rad) & ~(~np.isfinite(ball.mid) & (ball.rad == 0))
+    return mask
+
+
 def _judge_slowly(
     value: Array, ball: Ball, reach: Array, error: Array, form: Format | None, promises: Promises
 ) -> Verdict:
