@@ -96,7 +96,18 @@ _TESTS: dict[str, Callable[..., Any]] = {
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
     name: getattr(reductions, name)
     for name in (
-        "mean", "var", "std", "var_mean", "std_mean", "amax", "amin", "argmax", "argmin", "cumsum", "prod", "norm",
+        "mean",
+        "var",
+        "std",
+        "var_mean",
+        "std_mean",
+        "amax",
+        "amin",
+        "argmax",
+        "argmin",
+        "cumsum",
+        "prod",
+        "norm",
     )
 } | {
     "sum": reductions.add_up,

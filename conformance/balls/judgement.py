@@ -190,5 +190,16 @@ def _judge_exact(got: torch.Tensor, ball: Ball) -> Verdict:
     index = tuple(int(i) for i in np.unravel_index(flat, shape)) if shape else ()
     ratio = np.inf if wrong.size else 0.0
     return Verdict(
-        not wrong.size, ratio, index, value, exact, exact, exact, abs(value - exact), wrong, 0, got.numel(), ball.heuristic
+        not wrong.size,
+        ratio,
+        index,
+        value,
+        exact,
+        exact,
+        exact,
+        abs(value - exact),
+        wrong,
+        0,
+        got.numel(),
+        ball.heuristic,
     )

@@ -204,9 +204,10 @@ def table_of(report: dict[str, Any]) -> str:
         total = max(counts.get("differing", 0), 1)
         lines.append(f"{dtype:18s}" + "".join(f"{100 * counts.get(name, 0) / total:15.1f}%" for name in ORACLES))
     lines.append("")
-    lines.append("worst error over bound of a correct kernel: " + ", ".join(
-        f"{key} {ratio:.2f}" for key, ratio in report["worst_ratio"].items()
-    ))
+    lines.append(
+        "worst error over bound of a correct kernel: "
+        + ", ".join(f"{key} {ratio:.2f}" for key, ratio in report["worst_ratio"].items())
+    )
     lines.append(f"median cost of the bound: {1e3 * report['median_oracle_seconds']:.2f} ms a launch")
     if report["first_alarm"]:
         lines.append(f"first alarm: {report['first_alarm']}")

@@ -107,7 +107,15 @@ def softmax_kernel(x_ptr, out_ptr, stride, n, FAULT: tl.constexpr, WIDE: tl.cons
 
 @triton.jit
 def rms_norm_kernel(
-    x_ptr, w_ptr, out_ptr, stride, n, eps: tl.float64, FAULT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr
+    x_ptr,
+    w_ptr,
+    out_ptr,
+    stride,
+    n,
+    EPSILON: tl.constexpr,
+    FAULT: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
@@ -126,13 +134,13 @@ def rms_norm_kernel(
     if FAULT == 4:
         mean = square / BLOCK
     if FAULT == 1:
-        root = 1.0 / (tl.sqrt(mean) + tl.full((1,), eps, WIDE))
+        root = 1.0 / (tl.sqrt(mean) + tl.full((1,), EPSILON, WIDE))
     elif FAULT == 5:
         root = 1.0 / tl.sqrt(mean)
     elif FAULT == 6:
-        root = 1.0 / tl.sqrt(mean + 10.0 * tl.full((1,), eps, WIDE))
+        root = 1.0 / tl.sqrt(mean + 10.0 * tl.full((1,), EPSILON, WIDE))
     else:
-        root = 1.0 / tl.sqrt(mean + tl.full((1,), eps, WIDE))
+        root = 1.0 / tl.sqrt(mean + tl.full((1,), EPSILON, WIDE))
     y = x * root
     if FAULT == 7:
         y = _through_half(y)
@@ -141,7 +149,16 @@ def rms_norm_kernel(
 
 @triton.jit
 def layer_norm_kernel(
-    x_ptr, w_ptr, b_ptr, out_ptr, stride, n, eps: tl.float64, FAULT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr
+    x_ptr,
+    w_ptr,
+    b_ptr,
+    out_ptr,
+    stride,
+    n,
+    EPSILON: tl.constexpr,
+    FAULT: tl.constexpr,
+    WIDE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
@@ -160,9 +177,9 @@ def layer_norm_kernel(
     else:
         variance = tl.sum(deviation * deviation, axis=0) / n
     if FAULT == 4:
-        root = 1.0 / (tl.sqrt(variance) + tl.full((1,), eps, WIDE))
+        root = 1.0 / (tl.sqrt(variance) + tl.full((1,), EPSILON, WIDE))
     else:
-        root = 1.0 / tl.sqrt(variance + tl.full((1,), eps, WIDE))
+        root = 1.0 / tl.sqrt(variance + tl.full((1,), EPSILON, WIDE))
     if FAULT == 5:
         deviation = _through_half(deviation)
     y = deviation * root * w + b
@@ -189,9 +206,7 @@ def sum_kernel(x_ptr, out_ptr, stride, n, FAULT: tl.constexpr, WIDE: tl.constexp
 
 
 @triton.jit
-def matmul_kernel(
-    a_ptr, b_ptr, out_ptr, m, n, k, FAULT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr
-):
+def matmul_kernel(a_ptr, b_ptr, out_ptr, m, n, k, FAULT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inner = tl.arange(0, BLOCK)
@@ -205,7 +220,9 @@ def matmul_kernel(
             a_ptr + rows[:, None] * k + step[None, :], mask=(rows[:, None] < m) & (step[None, :] < last), other=0.0
         )
         b = tl.load(
-            b_ptr + step[:, None] * n + columns[None, :], mask=(step[:, None] < last) & (columns[None, :] < n), other=0.0
+            b_ptr + step[:, None] * n + columns[None, :],
+            mask=(step[:, None] < last) & (columns[None, :] < n),
+            other=0.0,
         )
         if FAULT == 3:
             a = (a.to(tl.float32).to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
@@ -249,10 +266,10 @@ def launch(op: str, inputs: list[torch.Tensor], fault: int = 0) -> torch.Tensor:
     if op == "softmax":
         softmax_kernel[(rows,)](x, out, x.stride(0), n, FAULT=fault, WIDE=wide, BLOCK=block)
     elif op == "rms_norm":
-        rms_norm_kernel[(rows,)](x, inputs[1], out, x.stride(0), n, EPS, FAULT=fault, WIDE=wide, BLOCK=block)
+        rms_norm_kernel[(rows,)](x, inputs[1], out, x.stride(0), n, EPSILON=EPS, FAULT=fault, WIDE=wide, BLOCK=block)
     elif op == "layer_norm":
         layer_norm_kernel[(rows,)](
-            x, inputs[1], inputs[2], out, x.stride(0), n, EPS, FAULT=fault, WIDE=wide, BLOCK=block
+            x, inputs[1], inputs[2], out, x.stride(0), n, EPSILON=EPS, FAULT=fault, WIDE=wide, BLOCK=block
         )
     else:
         raise ValueError(f"no kernel for {op!r}; there are {', '.join(MISTAKES)}")

@@ -64,7 +64,9 @@ class Machine:
             return np.log(x)
         exact = np.log(self.wide(x))
         error = np.where((x > 0.5) & (x < 2), accuracy.LOG_NEAR_ONE, 0.0)
-        out = exact + np.maximum(error, 2 * np.spacing(np.abs(exact.astype(np.float32)))) * self.rng.uniform(-1, 1, exact.shape)
+        out = exact + np.maximum(error, 2 * np.spacing(np.abs(exact.astype(np.float32)))) * self.rng.uniform(
+            -1, 1, exact.shape
+        )
         return np.where(np.isfinite(exact), out, exact).astype(np.float32)
 
     def div(self, a: Array, b: Array) -> Array:

@@ -136,7 +136,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "rotary embedding": rope,
     "cross entropy": lambda x: F.cross_entropy(x, torch.tensor([1, -100, 3])),
     "cross entropy sum": lambda x: F.cross_entropy(x, torch.tensor([1, 0, 3]), reduction="sum", label_smoothing=0.1),
-    "cross entropy weights": lambda x: F.cross_entropy(x, torch.tensor([1, 0, 3]), weight=torch.arange(1.0, 9.0).to(x.dtype)),
+    "cross entropy weights": lambda x: F.cross_entropy(
+        x, torch.tensor([1, 0, 3]), weight=torch.arange(1.0, 9.0).to(x.dtype)
+    ),
     "cross entropy soft": lambda x: F.cross_entropy(x, torch.softmax(x, -1)),
     "nll": lambda x: F.nll_loss(F.log_softmax(x, -1), torch.tensor([1, 0, 3]), reduction="none"),
     "shapes": lambda x: x * x.shape[0] + len(x) + x.size(-1) + x.ndim + x.stride(0) + x.numel(),
