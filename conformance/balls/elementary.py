@@ -39,7 +39,7 @@ def exponent_error(c: Context, mid: Array, rad: Array | None) -> Array | None:
     size = np.abs(mid)
     wide = size if rad is None else size + rad
     error: Array = c.power(np.asarray(wide * LOG2E)) * (c.u * LN2) + wide * LOG2E_ERROR
-    return error if rad is None else np.add(error, rad)
+    return error if rad is None else np.asarray(error + rad)
 
 
 def growth(argument: Array) -> Array:

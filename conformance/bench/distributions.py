@@ -116,7 +116,8 @@ def exponential_edges(rng: Rng, shape: Shape, form: Format) -> Array:
 
 def ascending(rng: Rng, shape: Shape, form: Format) -> Array:
     """Sorted normal values of spread 8."""
-    return np.sort(rng.standard_normal(shape) * 8, axis=-1)
+    values: Array = np.sort(rng.standard_normal(shape) * 8, axis=-1)
+    return values
 
 
 def units(rng: Rng, shape: Shape, form: Format) -> Array:
