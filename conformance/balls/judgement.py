@@ -124,7 +124,7 @@ def _judge_slowly(
     inside = same | (error <= reach)
     if form is not None:
         limit = form.overflow
-        beyond = np.abs(mid) + reach >= limit
+        beyond = np.abs(mid) + ball.rad >= limit  # before the store rounds
         if beyond.any():
             saturates = promises.overflow == "saturate" or form.saturates
             infinite = np.isinf(value) & (np.sign(value) == np.sign(mid))

@@ -66,7 +66,7 @@ def offset(rng: Rng, shape: Shape, form: Format) -> Array:
 
 def one_hot(rng: Rng, shape: Shape, form: Format) -> Array:
     """One large value a row."""
-    out = rng.standard_normal(shape) * np.exp2(-rng.uniform(0, 10))
+    out: Array = rng.standard_normal(shape) * np.exp2(-rng.uniform(0, 10))
     if shape[-1]:
         place = rng.integers(0, shape[-1], shape[:-1])
         value = _sign(rng, shape[:-1]) * np.exp2(rng.uniform(0, min(12, np.log2(form.largest) - 1)))
@@ -111,7 +111,8 @@ def positive(rng: Rng, shape: Shape, form: Format) -> Array:
 def exponential_edges(rng: Rng, shape: Shape, form: Format) -> Array:
     """Where exp overflows or vanishes in float32 and float16."""
     edges = [88.0, 89.0, 90.0, -88.0, -89.0, -104.0, 11.0, 12.0, 0.0, -17.5]
-    return rng.choice(edges, shape) + rng.choice([0, 0, 0.5, 1 / 3], shape)
+    values: Array = rng.choice(edges, shape) + rng.choice([0, 0, 0.5, 1 / 3], shape)
+    return values
 
 
 def ascending(rng: Rng, shape: Shape, form: Format) -> Array:
