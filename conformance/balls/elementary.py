@@ -44,9 +44,10 @@ def exponent_error(c: Context, mid: Array, rad: Array | None) -> Array | None:
 
 def growth(argument: Array) -> Array:
     """exp(argument) - 1, from above and cheaply: a + a*a for a <= 1."""
+    out: Array = argument + argument * argument
     if argument.size and not argument.max() <= 1:
-        return np.where(np.isnan(argument), np.inf, np.expm1(np.minimum(argument, 700.0)))
-    return argument + argument * argument
+        out = np.where(np.isnan(argument), np.inf, np.expm1(np.minimum(argument, 700.0)))
+    return out
 
 
 def exp(x: Any) -> BallTensor:
