@@ -143,7 +143,9 @@ class Trial:
 
     def finding(self, objection: Objection, call: Call) -> Finding:
         """The objection with everything needed to show it and to run it again."""
-        geometry = () if objection.failure.oracle == "refusals" else tuple(self.launch(call, Settings(dry=True)).geometry)
+        geometry = (
+            () if objection.failure.oracle == "refusals" else tuple(self.launch(call, Settings(dry=True)).geometry)
+        )
         return Finding(
             oracle=objection.failure.oracle,
             law=objection.law,
