@@ -13,6 +13,9 @@ branch was never seen calls the kernel's Python again, with the operations up to
 
 from __future__ import annotations
 
+import ctypes
+import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +27,9 @@ from conformance.interpreter.errors import Hang
 # A kernel that records more operations than this in one path does not end: the largest correct case of the suite
 # (a row of 50,000 in blocks of 16) needs 60,000.
 MOST_OPERATIONS = 2_000_000
+
+# operations are checked against the clock; what loops without one is interrupted this many seconds later
+_GRACE = 2.0
 
 Operation = Callable[..., Any]
 
@@ -116,6 +122,7 @@ class Recording:
         self.machine, self.batch = machine, batch
         self.values = batch.values
         self.freed: list[int] = []
+        self.widest = 1
         path: list[Node] = []
         node: Node | None = batch.node
         while node is not None:
@@ -144,6 +151,8 @@ class Recording:
             values = self.values
             result = operation(*[values[h.slot] for h in inputs])
             values.append(result)
+            if shape:
+                self.widest = max(self.widest, math.prod(shape))
             if constant:
                 node.constants.append(result)
             else:
@@ -188,6 +197,11 @@ class Recording:
         self.batch, self.node, self.values = batch, batch.node, batch.values
         self.machine.enter(batch)
         return self.node.value
+
+
+def _interrupt(thread: int) -> None:
+    """Raise Hang in a thread whose kernel loops without any operation."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Hang))
 
 
 class Machine:
@@ -253,12 +267,16 @@ class Machine:
     def record(self, batch: Batch, record: Callable[[Recording], None]) -> None:
         """Call the kernel's Python for a batch whose tape is missing."""
         recording = self.recording = Recording(self, batch)
+        alarm = threading.Timer(self.seconds + _GRACE, _interrupt, (threading.get_ident(),))
+        alarm.daemon = True
+        alarm.start()
         try:
             record(recording)
         except BaseException:
             recording.node.clear()
             raise
         finally:
+            alarm.cancel()
             self.recording = None
         recording.node.recorded = True
 
