@@ -12,8 +12,8 @@ import triton.runtime.interpreter as stock
 from triton._C.libtriton import ir
 
 from conformance.interpreter import formats
-from conformance.interpreter.access import Memory
 from conformance.interpreter.builder import Array, expand, numpy_dtype
+from conformance.interpreter.descriptors import Descriptors
 from conformance.interpreter.sites import here
 from conformance.interpreter.tape import Handle
 
@@ -23,7 +23,7 @@ _LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}
 _HALF_STEP = 16
 
 
-class Blocks(Memory):
+class Blocks(Descriptors):
     """The builder's operations on whole blocks."""
 
     def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_num_imprecise_acc: Any) -> Handle:
@@ -105,7 +105,7 @@ class Blocks(Memory):
         handles: list[Handle] = []
         _walk(args, handles.append)
         method = getattr(stock.interpreter_builder, name)
-        recording, machine = self.recording, self.machine
+        recording = self.recording
         dtypes = [h.dtype for h in handles]
         shapes = [h.shape or (1,) for h in handles]
         slot = recording.next
@@ -127,7 +127,6 @@ class Blocks(Memory):
         dtype, shape = node.extra[slot]
         result.dtype = dtype
         result.shape = tuple(shape)
-        del machine
         return result
 
 
@@ -291,18 +290,17 @@ def reduce(builder: Blocks, given: Any, axis: Any, combine_fn: Any, keep_dims: A
         ]
     else:
         results = [
-            tensor(_restored(builder, t.handle, axis, keep, out), t.dtype, out)
+            tensor(_kept(builder, t.handle, keep, out), t.dtype, out)
             for t in _fold(builder, tensors, shape, axis, combine_fn)[-1]
         ]
     return results[0] if single else tuple(results)
 
 
-def _restored(builder: Blocks, handle: Handle, axis: int | None, keep: bool, out: tuple[int, ...]) -> Handle:
+def _kept(builder: Blocks, handle: Handle, keep: bool, out: tuple[int, ...]) -> Handle:
     if not keep:
         return handle
-    return builder.recording.emit(lambda v: expand(v, handle_shape).reshape(v.shape[0], *out), (handle,), handle.dtype, out) if (
-        handle_shape := handle.shape or (1,)
-    ) else handle
+    shape = handle.shape or (1,)
+    return builder.recording.emit(lambda v: expand(v, shape).reshape(v.shape[0], *out), (handle,), handle.dtype, out)
 
 
 def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int | None, combine_fn: Any) -> list[Any]:

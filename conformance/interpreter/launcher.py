@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from conformance.events import Kind
 from conformance.interpreter import arguments
 from conformance.interpreter.blocks import Blocks
 from conformance.interpreter.errors import Hang, Rejected
+from conformance.interpreter.sites import foreign
 from conformance.interpreter.shadow import Shadow
 from conformance.interpreter.tape import Batch, Machine, Node, Recording
 from conformance.interpreter.tracing import Group, Place, Tracer
@@ -291,6 +293,7 @@ def _evaluate(
     watching = observation is not None and observation.trace and observation.overflow
     outside = tuple([arguments.constant(namespace.get(name)) for namespace, name in kernel.globals])
     key, values = (watching, given.key, outside), given.values
+    launch = machine.launch
     root = kernel.roots.get(key)
     if root is None:
         root = kernel.roots[key] = Node(None, None, len(values))
@@ -317,16 +320,21 @@ def _evaluate(
         try:
             machine.run(batch, record)
         except Hang as hang:
-            _hang(machine, kernel, str(hang))
+            where = _line(hang, kernel)
+            if observation is not None:
+                launch.note(Kind.HANG, where, str(hang))
+            raise Hang(f"{kernel.name} ({where[0]}:{where[1]}): {hang}") from hang
         except Exception as error:
-            raise InterpreterError(repr(error)) from error
+            file, line = _line(error, kernel)
+            raise InterpreterError(f"{error!r} at {file}:{line}") from error
         start += size
 
 
-def _hang(machine: Interpreter, kernel: Kernel, why: str) -> None:
-    launch = machine.launch
-    if launch.observation is None:
-        raise Hang(f"{kernel.name}: {why}")
+def _line(error: BaseException, kernel: Kernel) -> Place:
+    """The kernel's line in which an error was raised; its first line if the error came from a replayed tape."""
     code = kernel.function.fn.__code__
-    launch.note(Kind.HANG, (code.co_filename, code.co_firstlineno), why)
-    raise Hang(f"{kernel.name}: {why}")
+    place = code.co_filename, code.co_firstlineno
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not foreign(frame.f_code.co_filename):
+            place = frame.f_code.co_filename, line
+    return place

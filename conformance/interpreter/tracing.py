@@ -180,13 +180,13 @@ class Tracer:
         return self._judge("write", ptr, mask, live, width, origin, place, data)
 
     def atomic(
-        self, ptr: Array, mask: Array | None, width: int, origin: Any, place: Place, ordered: bool
+        self, ptr: Array, mask: Array | None, width: int, origin: Any, place: Place, ordered: bool, writes: bool = True
     ) -> Array | None:
-        """The lanes that may be updated; None for all of them."""
+        """The lanes that may be updated; None for all of them. Without `writes`, an atomic load."""
         live = ptr.reshape(-1) if mask is None else ptr[mask]
         if not live.size:
             return mask
-        legal = self._judge("atomic", ptr, mask, live, width, origin, place, None)
+        legal = self._judge("atomic" if writes else "poll", ptr, mask, live, width, origin, place, None)
         if ordered:
             self.ordering.add(live, self._stamps(ptr, mask))
         return legal
@@ -300,7 +300,7 @@ class Tracer:
     def _illegal(
         self, kind: str, group: Group | None, live: Array, stamps: Any, bad: Array, width: int, place: Place
     ) -> None:
-        verb = "read" if kind == "read" else "write"
+        verb = "read" if kind in ("read", "poll") else "write"
         lanes = np.flatnonzero(bad)
         first = int(lanes[0])
         who = [int(_pick(stamps, lanes[:1])[0])] if isinstance(stamps, np.ndarray) else [int(stamps)]
@@ -342,6 +342,8 @@ class Tracer:
         if kind == "read":
             if shadow.region.role is not Role.IN:
                 self._read(shadow, numbers, stamps, place)
+            return
+        if kind == "poll":
             return
         if shadow.region.role is Role.IN:
             self.note(
