@@ -269,8 +269,11 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
             result.origin = src.origin
         return result
 
-    create_int_to_ptr = create_bitcast
     create_ptr_to_int = create_bitcast
+
+    def create_int_to_ptr(self, src: Handle, dst_type: Any) -> Handle:
+        """The integer as an address, whose tensor is looked up when it is used."""
+        return self.recording.emit(lambda a: a.astype(np.int64), (src,), dst_type.scalar, src.shape)
 
     # shapes
     def create_reshape(self, arg: Handle, shape: Sequence[int], allow_reorder: bool) -> Handle:
