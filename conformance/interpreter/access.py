@@ -11,7 +11,8 @@ from triton._C.libtriton import interpreter as native
 from triton._C.libtriton import ir
 
 from conformance.interpreter import formats
-from conformance.interpreter.builder import Array, Builder, numpy_dtype
+from conformance.interpreter.builder import Array, numpy_dtype
+from conformance.interpreter.shapes import Shapes
 from conformance.interpreter.sites import here
 from conformance.interpreter.tape import Handle
 
@@ -32,7 +33,7 @@ def poison(dtype: np.dtype[Any]) -> Any:
     return np.frombuffer(pattern, dtype)[0]
 
 
-class Memory(Builder):
+class Memory(Shapes):
     """The builder's operations on memory."""
 
     def _access(self, ptr: Handle) -> tuple[np.dtype[Any], int]:
@@ -159,7 +160,7 @@ class Memory(Builder):
     def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, *_: Any) -> Handle:
         """The old values; the new one is stored where the old one equals `cmp`."""
         machine, site, shape = self.machine, here(), ptr.shape
-        _, width = self._access(ptr)
+        width = self._access(ptr)[1]
         inputs, origin, first = self._inputs(ptr, cmp, val)
         chosen = isinstance(origin, Handle)
         semantic = self.ir_sem_to_interpreter_sem[sem]
@@ -175,8 +176,7 @@ class Memory(Builder):
                 return result
             legal = launch.tracer.atomic(ptr, None, width, rest[0] if chosen else origin, site, ordered)
             if legal is None:
-                result = native.atomic_cas(ptr.view(np.uint64), expected, data, semantic)
-                return result
+                return native.atomic_cas(ptr.view(np.uint64), expected, data, semantic)  # type: ignore[no-any-return]
             result = expected.copy()  # an illegal lane changes nothing and finds what it hoped for
             if legal.any():
                 result[legal] = native.atomic_cas(ptr.view(np.uint64)[legal], expected[legal], data[legal], semantic)
@@ -200,13 +200,14 @@ def _updater(
     if val.dtype.scalar.name != "bf16":
         which = builder.ir_rmw_op_to_interpreter_rmw_op[op]
         return lambda ptr, data, legal: native.atomic_rmw(which, ptr, data, legal, semantic)
-    combine = {
+    table: dict[Any, Callable[[Array, Array], Array]] = {
         ir.ATOMIC_OP.FADD: np.add,
         ir.ATOMIC_OP.ADD: np.add,
         ir.ATOMIC_OP.MAX: np.fmax,
         ir.ATOMIC_OP.MIN: np.fmin,
         ir.ATOMIC_OP.XCHG: lambda _, new: new,
-    }[op]
+    }
+    combine = table[op]
 
     def update(ptr: Array, data: Array, legal: Array) -> Array:
         result = np.zeros(ptr.shape, np.uint16)

@@ -74,7 +74,9 @@ class Arguments:
                 tuple(self._token(name, n, floats) for n in value.shape),
                 tuple(self._token(name, n, floats) for n in value.strides),
             )
-            return _Description(token, tuple(value.block_shape), value.padding, getattr(value, "round_f32_to_tf32", False))
+            return _Description(
+                token, tuple(value.block_shape), value.padding, getattr(value, "round_f32_to_tf32", False)
+            )
         return constant(value)
 
 
@@ -152,6 +154,8 @@ def _build(recording: Recording, token: Any, count: Iterator[int]) -> Any:
         made.handle.round_f32_to_tf32 = token.tf32
         return made
     kind, *items = token
-    return stock._tuple_create(kind(), [_build(recording, t, count) for t in items]) if kind is tuple else kind(
-        *[_build(recording, t, count) for t in items]
+    return (
+        stock._tuple_create(kind(), [_build(recording, t, count) for t in items])
+        if kind is tuple
+        else kind(*[_build(recording, t, count) for t in items])
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ class Blocks(Descriptors):
 
         self.recording.emit(check, (condition,), tl.void, (), effect=True)
 
-    def create_print(self, prefix: str, hex: bool, values: Sequence[Handle], *_: Any) -> None:  # noqa: A002
+    def create_print(self, prefix: str, hex: bool, values: Sequence[Handle], *_: Any) -> None:
         """`tl.device_print`, program by program in the order of the batch."""
         machine = self.machine
 
@@ -119,7 +119,7 @@ class Blocks(Descriptors):
                     stock.TensorHandle(np.array(expand(v, s)[row if v.shape[0] > 1 else 0]), d)
                     for v, s, d in zip(arrays, shapes, dtypes, strict=True)
                 )
-                results.append(method(*_map(args, lambda _, g=given: next(g)), **kwargs))
+                results.append(method(*_map(args, _in_turn(given)), **kwargs))
             node.extra[slot] = (results[0].dtype, results[0].data.shape)
             return np.stack([r.data for r in results])
 
@@ -144,6 +144,10 @@ def _map(value: Any, change: Callable[[Handle], Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_map(item, change) for item in value)
     return value
+
+
+def _in_turn(values: Iterator[Any]) -> Callable[[Handle], Any]:
+    return lambda _: next(values)
 
 
 def _half_steps(x: Array, y: Array, z: Array) -> Array:
@@ -332,7 +336,7 @@ def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int
     return accumulated
 
 
-_SCANS = {"_sum_combine": np.cumsum, "_prod_combine": np.cumprod}
+_SCANS: dict[str, Callable[..., Any]] = {"_sum_combine": np.cumsum, "_prod_combine": np.cumprod}
 
 
 def scan(builder: Blocks, given: Any, axis: Any, combine_fn: Any, reverse: Any = False) -> Any:

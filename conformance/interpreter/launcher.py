@@ -21,11 +21,12 @@ from conformance import observation as observing
 from conformance.events import Kind
 from conformance.interpreter import arguments
 from conformance.interpreter.blocks import Blocks
-from conformance.interpreter.errors import Hang, Rejected
-from conformance.interpreter.sites import foreign
+from conformance.interpreter.errors import HangError, RejectedError
+from conformance.interpreter.hazards import Place
 from conformance.interpreter.shadow import Shadow
+from conformance.interpreter.sites import foreign
 from conformance.interpreter.tape import Batch, Machine, Node, Recording
-from conformance.interpreter.tracing import Group, Place, Tracer
+from conformance.interpreter.tracing import Group, Tracer
 from conformance.observation import Geometry, Observation
 from conformance.regions import Region, Role
 
@@ -103,7 +104,7 @@ class Launch:
         if self.observation is not None:
             self.note(Kind.REJECTED, place, why)
         if stop:
-            raise Rejected(f"{why} ({place[0]}:{place[1]})")
+            raise RejectedError(f"{why} ({place[0]}:{place[1]})")
 
     def claim(self, value: Array, shape: tuple[int, ...], message: str, place: Place) -> None:
         """An assertion does not hold."""
@@ -211,9 +212,7 @@ def _grid(grid: Any, bound: dict[str, Any]) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _trace(
-    launch: Launch, given: arguments.Arguments, observation: Observation, programs: int
-) -> Tracer:
+def _trace(launch: Launch, given: arguments.Arguments, observation: Observation, programs: int) -> Tracer:
     tracer = launch.tracer = Tracer(observation, launch.kernel, launch.grid, programs)
     arena = observation.arena
     for number, name, tensor in given.pointers:
@@ -232,7 +231,7 @@ def _whole_storage(name: str, tensor: torch.Tensor) -> Region:
     storage = tensor.untyped_storage()
     with torch._C._DisableTorchDispatch():
         whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-        whole.set_(storage, 0, (storage.nbytes() // tensor.element_size(),))
+        whole.set_(storage, 0, (storage.nbytes() // tensor.element_size(),), (1,))
     return Region(name, whole, Role.SCRATCH, initialized=True)
 
 
@@ -319,11 +318,11 @@ def _evaluate(
         batch = Batch(root, list(values), ids[start : start + size], linear[start : start + size])
         try:
             machine.run(batch, record)
-        except Hang as hang:
+        except HangError as hang:
             where = _line(hang, kernel)
             if observation is not None:
                 launch.note(Kind.HANG, where, str(hang))
-            raise Hang(f"{kernel.name} ({where[0]}:{where[1]}): {hang}") from hang
+            raise HangError(f"{kernel.name} ({where[0]}:{where[1]}): {hang}") from hang
         except Exception as error:
             file, line = _line(error, kernel)
             raise InterpreterError(f"{error!r} at {file}:{line}") from error

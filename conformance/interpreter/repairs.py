@@ -32,7 +32,7 @@ def _handle(values: list[float], dtype: object) -> stock.TensorHandle:
 def _arithmetic() -> bool:
     one = _handle([1.5, -2.0], tl.bfloat16)
     total = stock.interpreter_builder.create_fadd(one, one)
-    return total.data.dtype == np.uint16 and formats.decode(total.data, "bf16").tolist() == [3.0, -4.0]
+    return bool(total.data.dtype == np.uint16) and formats.decode(total.data, "bf16").tolist() == [3.0, -4.0]
 
 
 def _casts() -> bool:
@@ -86,9 +86,13 @@ ALL = (
     Repair("dots", "TF32 operands unless input_precision is ieee; half accumulators round every 16 products", _dots),
     Repair("sums", "half and bfloat16 sums round at every step of a tree", _sums),
     Repair("scalars", "float arguments are float32 scalars, with .to() and .dtype", _scalars),
-    Repair("truth", "and, or, not, chained comparisons, max and min work elementwise; if on a block is refused", _truth),
+    Repair(
+        "truth", "and, or, not, chained comparisons, max and min work elementwise; if on a block is refused", _truth
+    ),
     Repair("assertions", "tl.device_assert asserts", _assertions),
-    Repair("rejections", "what only the compiler refuses is reported: thin dots, break, mixed accumulators", _rejections),
+    Repair(
+        "rejections", "what only the compiler refuses is reported: thin dots, break, mixed accumulators", _rejections
+    ),
     Repair("libdevice", "functions of the device library have bodies", _libdevice),
 )
 

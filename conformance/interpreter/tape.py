@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.interpreter.errors import Hang
+from conformance.interpreter.errors import HangError
 
 # A kernel that records more operations than this in one path does not end: the largest correct case of the suite
 # (a row of 50,000 in blocks of 16) needs 60,000.
@@ -109,9 +109,7 @@ class Batch:
     def take(self, rows: np.ndarray[Any, Any], node: Node) -> Batch:
         """The programs in `rows`, each value cut to them."""
         size = self.size
-        values = [
-            v[rows] if isinstance(v, np.ndarray) and v.shape[0] == size and size > 1 else v for v in self.values
-        ]
+        values = [v[rows] if isinstance(v, np.ndarray) and v.shape[0] == size and size > 1 else v for v in self.values]
         return Batch(node, values, self.ids[rows], self.linear[rows])
 
 
@@ -160,7 +158,7 @@ class Recording:
                 node.steps.append((operation, tuple(h.slot for h in inputs), slot, tuple(self.freed)))
                 self.freed.clear()
                 if len(values) > MOST_OPERATIONS:
-                    raise Hang(f"no end after {MOST_OPERATIONS} operations")
+                    raise HangError(f"no end after {MOST_OPERATIONS} operations")
                 if not len(values) & 255:
                     self.machine.check_time()
         else:
@@ -200,8 +198,8 @@ class Recording:
 
 
 def _interrupt(thread: int) -> None:
-    """Raise Hang in a thread whose kernel loops without any operation."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Hang))
+    """Raise HangError in a thread whose kernel loops without any operation."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(HangError))
 
 
 class Machine:
@@ -215,9 +213,9 @@ class Machine:
         self.seconds = 0.0
 
     def check_time(self) -> None:
-        """Raise Hang when the launch has used up its time."""
+        """Raise HangError when the launch has used up its time."""
         if time.monotonic() > self.deadline:
-            raise Hang(f"no end after {self.seconds:g} s")
+            raise HangError(f"no end after {self.seconds:g} s")
 
     def enter(self, batch: Batch) -> None:
         """Make `batch` the one whose programs run now."""

@@ -76,15 +76,13 @@ def _varlen(x_ptr, len_ptr, o_ptr, width, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _matmul(
-    a_ptr, b_ptr, c_ptr, m, n, k, sam, sak, sbk, sbn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
+def _matmul(a_ptr, b_ptr, c_ptr, m, n, k, sam, sak, sbk, sbn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
     rk = tl.arange(0, BK)
     a, b = a_ptr + rm[:, None] * sam + rk[None, :] * sak, b_ptr + rk[:, None] * sbk + rn[None, :] * sbn
     acc = tl.zeros((BM, BN), dtype=tl.float32)
-    for step in range(0, tl.cdiv(k, BK)):
+    for step in range(tl.cdiv(k, BK)):
         left = k - step * BK
         x = tl.load(a, mask=(rm[:, None] < m) & (rk[None, :] < left), other=0.0)
         y = tl.load(b, mask=(rk[:, None] < left) & (rn[None, :] < n), other=0.0)

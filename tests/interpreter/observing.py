@@ -13,7 +13,9 @@ from conformance.observation import Observation, observe
 from conformance.regions import Arena, Region, Role
 
 
-def observed(run: Callable[[], Any], *, inputs: Any = (), outputs: Any = (), inouts: Any = (), **settings: Any) -> Observation:
+def observed(
+    run: Callable[[], Any], *, inputs: Any = (), outputs: Any = (), inouts: Any = (), **settings: Any
+) -> Observation:
     """The observation of `run`, with the tensors (by name) as regions."""
     arena = Arena()
     for tensors, role in ((inputs, Role.IN), (outputs, Role.OUT), (inouts, Role.INOUT)):

@@ -75,9 +75,7 @@ def gathered(x, index, o, stride, B: tl.constexpr):
 def test_an_index_from_memory_can_overflow_too():
     x, o = huge(2**30), torch.empty(2, 8, dtype=torch.int8)
     index = torch.tensor([0, 3], dtype=torch.int32)
-    seen = observed(
-        lambda: gathered[(2,)](x, index, o, 2**30, B=8), inputs={"x": x, "index": index}, outputs={"o": o}
-    )
+    seen = observed(lambda: gathered[(2,)](x, index, o, 2**30, B=8), inputs={"x": x, "index": index}, outputs={"o": o})
     assert only(seen, Kind.OVERFLOW).count == 8
 
 

@@ -69,7 +69,9 @@ def test_bfloat16_arithmetic_is_that_of_torch():
     x, y = torch.randn(1024).bfloat16(), torch.randn(1024).bfloat16()
     o = torch.empty(6, 1024, dtype=torch.bfloat16)
     half_arithmetic[(1,)](x, y, o, 1024, B=1024)
-    for got, want in zip(o, [x + y, x * y, x - y, x / y, torch.maximum(x, y), torch.where(x < 0, -x, x * 2)], strict=True):
+    for got, want in zip(
+        o, [x + y, x * y, x - y, x / y, torch.maximum(x, y), torch.where(x < 0, -x, x * 2)], strict=True
+    ):
         assert equal(got, want)
 
 
@@ -162,7 +164,7 @@ def test_if_on_a_block_is_refused_as_the_compiler_refuses_it():
 
 @triton.jit
 def breaks(x, n):
-    for i in range(0, n):
+    for i in range(n):
         if i == 2:
             break  # break
         tl.store(x + i, 1.0)

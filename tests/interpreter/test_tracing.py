@@ -163,9 +163,7 @@ def test_pointers_loaded_from_memory_are_looked_up_among_the_tensors_of_the_call
     xs = [torch.randn(5) for _ in range(3)]
     table, o = torch.tensor([x.data_ptr() for x in xs]), torch.empty(3, 5)
     named = {f"x{i}": x for i, x in enumerate(xs)}
-    seen = observed(
-        lambda: through_table[(3,)](table, o, 5, B=8), inputs={"table": table, **named}, outputs={"o": o}
-    )
+    seen = observed(lambda: through_table[(3,)](table, o, 5, B=8), inputs={"table": table, **named}, outputs={"o": o})
     assert not seen.events
     assert torch.equal(o, torch.stack(xs))
     seen = observed(
@@ -246,9 +244,7 @@ def matmul_moving(a, b, c, k, sa, sb, B: tl.constexpr):
 
 def test_pointers_that_leave_their_tensor_after_the_last_iteration_are_legal():
     a, b, c = torch.randn(16, 48), torch.randn(48, 16), torch.empty(16, 16)
-    seen = observed(
-        lambda: matmul_moving[(1,)](a, b, c, 48, 48, 16, B=16), inputs={"a": a, "b": b}, outputs={"c": c}
-    )
+    seen = observed(lambda: matmul_moving[(1,)](a, b, c, 48, 48, 16, B=16), inputs={"a": a, "b": b}, outputs={"c": c})
     assert not seen.events
     torch.testing.assert_close(c, a @ b)
 
@@ -267,7 +263,11 @@ def test_every_view_is_clean_when_its_strides_are_used():
         base[:, :1].expand(12, 7), torch.randn(1).expand(5, 7), torch.randn(20).as_strided((5, 7), (2, 1)),
     )  # fmt: skip
     for x in views:
-        for o in (torch.empty(x.shape), torch.empty(x.shape[::-1]).t(), torch.empty(20, 20)[3 : 3 + x.shape[0], : x.shape[1]]):
+        for o in (
+            torch.empty(x.shape),
+            torch.empty(x.shape[::-1]).t(),
+            torch.empty(20, 20)[3 : 3 + x.shape[0], : x.shape[1]],
+        ):
             seen = observed(
                 lambda x=x, o=o: copy_strided[(1,)](x, o, *x.shape, *x.stride(), *o.stride(), R=16, C=16),
                 inputs={"x": x},
@@ -401,9 +401,7 @@ def test_a_view_of_64_gib_costs_no_memory():
 
     observed(lambda: copy_strided[(1,)](x, o, 4, 8, *x.stride(), 8, 1, R=4, C=8), inputs={"x": x}, outputs={"o": o})
     before = resident()
-    seen = observed(
-        lambda: copy_strided[(1,)](x, x, 4, 8, *x.stride(), *x.stride(), R=4, C=8), inouts={"x": x}
-    )
+    seen = observed(lambda: copy_strided[(1,)](x, x, 4, 8, *x.stride(), *x.stride(), R=4, C=8), inouts={"x": x})
     assert not seen.events
     assert unwritten(region(seen, "x")) == (0, None)
     assert resident() - before < 50e6
