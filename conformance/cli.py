@@ -215,22 +215,21 @@ def explain(name: str) -> None:
 def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
     """The op that the options name."""
     from conformance import catalog, targets
-    from conformance.op import Op
+    from conformance.infer import from_annotations, from_example
 
     if (name is None) == (against is None):
         known = ", ".join(catalog.ops())
         problem = "says not what it computes" if name is None else "is given two contracts"
         raise Unusable(
-            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against REF, the "
-            "torch function that it must agree with"
+            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against "
+            "REF, the torch function that it must agree with"
         )
     if name is not None:
         return catalog.find_op(name)
-    assert against is not None
-    reference = targets.load_kernel(against)
+    reference = targets.load_kernel(str(against))
     if example:
-        return Op.from_example(reference, *(_evaluate(text) for text in example))
-    return Op.from_annotations(reference)
+        return from_example(reference, *(_evaluate(text) for text in example))
+    return from_annotations(reference)
 
 
 def _evaluate(text: str) -> Any:
