@@ -321,3 +321,13 @@ def test_a_kernel_is_checked_against_a_torch_function_by_one_example(folder: Pat
     assert right.exit_code == OK, right.output
     wrong = run("check", "cli_kernels.py:wrong", "--against", "cli_ops.py:reference", *options)
     assert wrong.exit_code == FINDINGS, wrong.output
+
+
+def test_a_fault_of_the_suite_itself_is_said_to_be_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise AttributeError("no such thing")
+
+    monkeypatch.setattr("conformance.checking.check", broken)
+    result = check("right")
+    assert result.exit_code == UNUSABLE
+    assert "a fault of triton-conformance itself" in result.output
