@@ -15,6 +15,7 @@ from conformance.launch import Kernel, Launch, Settings, invoke, launch
 from conformance.op import Op, OpError
 from conformance.oracles.objection import Objection
 from conformance.promises import Promises
+from conformance.report.snippet import script
 from strategies import Call
 
 # Wrong elements kept for the picture of a finding; more would not be seen.
@@ -153,6 +154,7 @@ class Trial:
             kernel=self.name,
             summary=objection.summary,
             call=call.to_json(),
+            script=script(self.kernel, call, self.op, runtime=runtime.current(), meta=self.meta),
             events=objection.events,
             value=objection.value,
             notes=objection.notes,
