@@ -52,7 +52,7 @@ enum emu_order { EMU_ROW, EMU_REVERSE, EMU_RANDOM };
 struct emu_launch {
   emu_u32 grid[3], block[3], dynamic_bytes, order;
   emu_u64 seed;
-  emu_u32 checked, spaces;
+  emu_u32 checked, isolated, spaces;
   struct emu_space *space;
   void *pool;
   double seconds;

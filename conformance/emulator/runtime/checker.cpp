@@ -19,6 +19,7 @@ static_assert(sizeof(Cell) == 64, "one cache line");
 
 u8 hot[1024];  // the space that an instruction touched last
 u64 cells_used;
+u32 last_site;  // of the last checked access: where a loop is, when its time is up
 
 inline u32 thread_of(const Stamp &s) { return s.who & 1023; }
 inline u32 bytes_of(const Stamp &s) { return s.who >> 10 & 15; }
@@ -177,6 +178,7 @@ inline __attribute__((always_inline)) void access(const void *q, u32 n, u32 site
     misaligned(a, n, K, site);
     yield();
   }
+  last_site = site;
   u8 &h = hot[site & 1023];
   Space *s = &spaces[h];
   if (__builtin_expect(!inside(*s, a, n), 0)) {

@@ -62,6 +62,9 @@ void make_fiber(int i) {
 }
 
 void make_fibers() {
+  // the lowest page of each stack faults: an overflow must not reach the neighbour
+  for (; pool->guarded < threads; pool->guarded++)
+    mprotect(pool->stacks + size_t(pool->guarded) * STACK_BYTES, 4096, PROT_NONE);
   free_count = 0;
   for (u32 i = threads; i-- > 0;) {
     make_fiber(int(i));

@@ -58,6 +58,7 @@ struct Pool {
   char *stacks;
   char *cells;
   u64 cell_bytes;
+  u32 guarded;  // stacks that end in a page without access
   u32 phase;  // rises at every block and barrier of every launch: stamps of an earlier launch are old by comparison
 };
 
