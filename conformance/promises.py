@@ -29,6 +29,7 @@ class Promises:
         layouts: names of the layouts the kernel accepts (None: every layout); others must be refused.
         dtypes: dtypes the kernel accepts (None: those of the op); others must be refused.
         limits: axis name to largest size; larger must be refused.
+        refuses: what else is refused: "shapes" (axes that the op ties do not match), "dtypes" (tensors of one group mixed).
     """
 
     compute: torch.dtype | None = None
@@ -46,3 +47,4 @@ class Promises:
     layouts: tuple[str, ...] | None = None
     dtypes: tuple[torch.dtype, ...] | None = None
     limits: tuple[tuple[str, int], ...] = ()
+    refuses: tuple[str, ...] = ()

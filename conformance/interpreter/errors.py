@@ -1,0 +1,11 @@
+"""What the interpreter raises beyond Triton's own errors."""
+
+from __future__ import annotations
+
+
+class Hang(RuntimeError):
+    """A launch did not end within its time or number of operations."""
+
+
+class Rejected(TypeError):
+    """The kernel asks for something that the compiler refuses."""

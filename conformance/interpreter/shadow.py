@@ -1,0 +1,83 @@
+"""What is known of each element of a region: who wrote it, who read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from conformance.interpreter.membership import View
+from conformance.regions import Region, Role
+
+Array = np.ndarray[Any, Any]
+
+
+class Shadow:
+    """Stamps of one region's elements, kept over the launches of a call.
+
+    A stamp is the number of a program, unique over the life of the process; stamps of earlier launches are smaller
+    than any of the running one. 0 means never, so that the shadow of memory nobody touched is never committed.
+    """
+
+    __slots__ = ("atomic", "dense", "first", "item", "last", "name", "reader", "region", "touched", "view", "writer")
+
+    def __init__(self, region: Region) -> None:
+        self.region, self.view, self.name = region, View(region.tensor), region.name
+        view = self.view
+        self.dense, self.first, self.last, self.item = view.dense, view.first, view.last, view.item
+        self.touched = False
+
+    @classmethod
+    def of(cls, region: Region) -> Shadow:
+        """The region's shadow, made when the region is first met."""
+        shadow = region.shadow
+        if not isinstance(shadow, Shadow):
+            shadow = region.shadow = cls(region)
+        return shadow
+
+    def touch(self) -> None:
+        """Make the stamps."""
+        size = self.view.size
+        self.writer, self.reader, self.atomic = (np.zeros(size, np.int32) for _ in range(3))
+        self.touched = True
+
+    def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
+        """How many elements of `tensor`, a view into the region, no launch has written, and the index of the first."""
+        own = self.region.tensor
+        if tensor.data_ptr() == own.data_ptr() and tensor.shape == own.shape and tensor.stride() == own.stride():
+            return unwritten(self.region)
+        addresses = np.zeros((1,) * tensor.ndim, np.int64) + tensor.data_ptr()
+        for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+            steps = np.arange(size, dtype=np.int64) * (stride * tensor.element_size())
+            addresses = addresses + steps.reshape((-1,) + (1,) * (tensor.ndim - 1 - axis))
+        numbers = self.view.numbers(addresses)
+        missing = numbers >= 0 if not self.touched else (numbers >= 0) & (self.writer[numbers] == 0)
+        count = int(np.count_nonzero(missing))
+        return count, tuple(int(i) for i in np.argwhere(missing)[0]) if count else None
+
+    @property
+    def constant(self) -> bool:
+        """Whether the region is only read, so that nothing has to be noted of reads."""
+        return self.region.role is Role.IN and self.region.initialized
+
+
+def unwritten(region: Region) -> tuple[int, tuple[int, ...] | None]:
+    """How many logical elements of a region no launch has written, and the index of the first.
+
+    Elements that share memory count once. Launches of the running observation and of earlier ones count alike.
+    """
+    shadow = Shadow.of(region)
+    size = shadow.view.size
+    if not size:
+        return 0, None
+    if not shadow.touched:
+        return size, shadow.view.index(0)
+    missing, first = 0, None
+    for start in range(0, size, 1 << 20):
+        part = shadow.writer[start : start + (1 << 20)] == 0
+        found = int(np.count_nonzero(part))
+        if found and first is None:
+            first = shadow.view.index(start + int(np.argmax(part)))
+        missing += found
+    return missing, first

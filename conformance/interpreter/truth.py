@@ -1,0 +1,124 @@
+"""Python's control words as the compiler understands them: `and`, `or`, `not`, chained comparisons, `break`.
+
+Triton's interpreter rewrites a kernel's syntax tree before it runs; these rewritings are added to its own. A condition
+of two tensors is an elementwise operation for the compiler (both sides are evaluated), where Python would ask the
+first one for its truth.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import triton.language as tl
+import triton.runtime.interpreter as stock
+
+from conformance.interpreter.blocks import Blocks
+
+# what a rewritten kernel calls, by the one name that is added to its globals
+_NAME = "_conformance_words"
+
+
+class Words:
+    """The functions that stand for Python's words."""
+
+    def __init__(self, builder: Blocks) -> None:
+        self.builder = builder
+
+    def both(self, word: str, *operands: Callable[[], Any]) -> Any:
+        """`a and b`, `a or b`: the last constant that decides, or the operands joined elementwise."""
+        joined = None
+        value: Any = None
+        for operand in operands:
+            value = operand()
+            if isinstance(value, tl.tensor):
+                joined = value if joined is None else getattr(joined, f"logical_{word}")(value)
+            elif bool(value) == (word == "or"):
+                return value
+        return value if joined is None else joined
+
+    def negate(self, value: Any) -> Any:
+        """`not a`."""
+        return value.__not__() if isinstance(value, tl.tensor) else not value
+
+    def extreme(self, word: str, *values: Any, **options: Any) -> Any:
+        """`max(a, b)` and `min(a, b)`, elementwise when a value is a tensor."""
+        if not any(isinstance(v, tl.tensor) for v in values):
+            return getattr(builtins, word)(*values, **options)
+        join = tl.maximum if word == "max" else tl.minimum
+        result = values[0]
+        for value in values[1:]:
+            result = join(result, value)
+        return result
+
+    def refuse(self, word: str) -> None:
+        """A statement that the compiler does not know."""
+        self.builder.reject(f"`{word}` in a loop: the compiler has no such statement")
+
+
+def _call(function: str, arguments: list[ast.expr], node: ast.AST) -> ast.Call:
+    name = ast.Attribute(value=ast.Name(id=_NAME, ctx=ast.Load()), attr=function, ctx=ast.Load())
+    return ast.copy_location(ast.Call(func=name, args=arguments, keywords=[]), node)
+
+
+def _later(value: ast.expr) -> ast.Lambda:
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Lambda(args=nothing, body=value)
+
+
+class _Rewriter(stock.ASTTransformer):  # type: ignore[misc]
+    """Triton's own rewriting and ours. `chains` where Triton leaves `a < b < c` to Python (3.7, 3.8)."""
+
+    def __init__(self, chains: bool) -> None:
+        self.chains, self.loops = chains, 0
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802 - ast's names
+        self.generic_visit(node)
+        word = "and" if isinstance(node.op, ast.And) else "or"
+        return _call("both", [ast.Constant(word), *map(_later, node.values)], node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        return _call("negate", [node.operand], node) if isinstance(node.op, ast.Not) else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
+        if not self.chains or len(node.ops) == 1:
+            return super().visit_Compare(node) if hasattr(super(), "visit_Compare") else self.generic_visit(node)
+        self.generic_visit(node)
+        left, pairs = node.left, []
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            pairs.append(_later(ast.copy_location(ast.Compare(left=left, ops=[op], comparators=[right]), node)))
+            left = right
+        return _call("both", [ast.Constant("and"), *pairs], node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ("max", "min") and not node.keywords:
+            return _call("extreme", [ast.Constant(node.func.id), *node.args], node)
+        return node
+
+    def _loop(self, node: ast.AST) -> ast.AST:
+        self.loops += 1
+        self.generic_visit(node)
+        self.loops -= 1
+        return node
+
+    visit_For = visit_While = _loop  # noqa: N815
+
+    def _refused(self, node: ast.stmt) -> Any:
+        self.generic_visit(node)
+        if not self.loops:
+            return node
+        word = type(node).__name__.lower()
+        return [ast.copy_location(ast.Expr(_call("refuse", [ast.Constant(word)], node)), node), node]
+
+    visit_Break = visit_Continue = visit_Return = _refused  # noqa: N815
+
+
+def teach(builder: Blocks, chains: bool) -> None:
+    """Have kernels rewritten with our words. Kernels that were rewritten before are rewritten anew."""
+    setattr(stock, _NAME, Words(builder))  # the rewriter copies its module's names into a kernel's globals
+    stock.FunctionRewriter.ast_transformer = _Rewriter(chains)
+    stock.InterpretedFunction.rewritten_fn.clear()
