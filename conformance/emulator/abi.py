@@ -54,7 +54,7 @@ class Report(ctypes.Structure):
     _fields_ = (
         ("findings", c_uint32),
         ("stopped", c_uint32),
-        ("touched_shared", c_uint32),
+        ("float_atomics", c_uint32),
         ("failed", c_uint32),
         ("reads", c_uint64),
         ("writes", c_uint64),

@@ -111,6 +111,7 @@ def launch(
                     space.stopped = True
     if observation is not None:
         observation.events.extend(found)
+        observation.float_atomics |= bool(report.float_atomics)
     elif found and not program.checked:
         raise KernelFailure("; ".join(map(str, found)))
     return found

@@ -41,6 +41,7 @@ void yield() { emu_switch(&fibers[current_fiber].stack_pointer, scheduler_stack)
 void fiber_main() {
   for (;;) {
     kernel(kernel_args);
+    if (doubtful.bytes) settle();
     lanes[current].state = State::done;
     live--;
     warp_running[current / WARP] &= ~(1u << (current & 31));

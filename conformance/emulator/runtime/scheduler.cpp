@@ -93,7 +93,6 @@ void begin_block_state() {
     memset((void *)s.low, 0xff, s.high - s.low);
     if (checking) memset(s.state, EMU_ELEMENT | EMU_WRITABLE, s.high - s.low);
     s.touched = false;
-    report->touched_shared |= 1;
   }
   u32 t = 0;
   for (u32 z = 0; z < blockDim.z; z++)
@@ -170,6 +169,7 @@ void run_grid(const emu_launch *c) {
 
 extern "C" {
 int emu_barrier(int op, int predicate, int identity) {
+  if (doubtful.bytes) settle();
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   a.barrier = identity;
