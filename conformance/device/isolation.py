@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import collections
 import os
 import pickle
 import selectors
@@ -32,6 +33,8 @@ _IMPORT_SECONDS = 300.0
 # Seconds that a process whose socket has closed takes to be gone, and one that was killed while its kernel ran.
 _DYING_SECONDS = 5.0
 _REAP_SECONDS = 15.0
+# Workers in reserve once one has ended; each holds a CUDA context of some 500 MB.
+_RESERVES = 3
 # Bytes of what a child prints that are kept, the last ones.
 _OUTPUT = 1 << 14
 
@@ -57,13 +60,14 @@ class Gone(Exception):
 
 
 class Process:
-    """A nursery and its workers: one is at work, one more is kept in reserve where forking works."""
+    """A nursery and its workers: one is at work, and where forking works one more is in reserve, three once a worker
+    has ended: what ends one call often ends the next."""
 
     def __init__(self) -> None:
         self._nursery: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None  # to the nursery; None once it has become a worker itself
         self._worker: _Worker | None = None
-        self._reserve: _Worker | None = None
+        self._reserves: collections.deque[_Worker] = collections.deque()
         self._setups: dict[str, dict[str, Any]] = {}
         self.replaced = 0
 
@@ -76,9 +80,8 @@ class Process:
         if self._channel is not None:
             self._ask({"do": "set_up", "trial": key, **setup})
         self._setups[key] = setup
-        if self._reserve is not None:  # forked before the trial was known
-            self._bury(self._reserve, Ended(hung=True))
-            self._reserve = None
+        while self._reserves:  # forked before the trial was known
+            self._discard(self._reserves.pop())
 
     def call(self, key: str, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The worker's answer; a worker whose device is lost is let go after it.
@@ -101,35 +104,36 @@ class Process:
                 raise
             else:
                 if "lost" in answer:
-                    ended = Ended()
-                    self._replace(worker, ended)
-                    answer["output"] = ended.output
+                    answer["output"] = worker.output()
+                    self._worker = None
+                    self.replaced += 1
+                    self._discard(worker)
                 return answer
         raise AssertionError("unreachable")
 
     def close(self) -> None:
         """End all child processes."""
-        for worker in (self._worker, self._reserve):
+        for worker in (self._worker, *self._reserves):
             if worker is not None:
                 worker.kill()
                 worker.close()
-        self._worker = self._reserve = None
+        self._worker = None
+        self._reserves.clear()
         self._setups.clear()
         self._end_nursery()
 
     def _ready_worker(self, key: str) -> _Worker:
         if self._worker is None:
-            self._worker = self._reserve or self._fork()
-            self._reserve = None
+            self._worker = self._reserves.popleft() if self._reserves else self._fork()
             try:
                 self._worker.wait_ready()
-            except (Ended, Gone) as ended:
+            except Ended as end:
                 worker, self._worker = self._worker, None
-                end = ended if isinstance(ended, Ended) else Ended()
                 self._bury(worker, end)
                 raise IsolationError(f"a child process does not start (status {end.status}): {end.output}") from None
-            if self._worker.forked:
-                self._reserve = self._fork()  # makes its CUDA context while the other one works
+            wanted = (_RESERVES if self.replaced else 1) if self._worker.forked else 0
+            while len(self._reserves) < wanted:
+                self._reserves.append(self._fork())  # makes its CUDA context while the other one works
         worker = self._worker
         if key not in worker.known:
             answer = worker.ask({"do": "set_up", "trial": key, **self._setups[key]}, _IMPORT_SECONDS)
@@ -216,6 +220,13 @@ class Process:
         ended.output = worker.output()
         worker.close()
 
+    def _discard(self, worker: _Worker) -> None:
+        """End a worker without waiting for it: the driver takes its time to take a context down."""
+        worker.kill()
+        worker.close()
+        if not worker.forked:
+            self._end_nursery()
+
     def _status(self, worker: _Worker, seconds: float) -> int | None:
         if worker.forked:
             status: int | None = self._ask({"do": "status", "pid": worker.pid, "seconds": seconds})["status"]
@@ -265,7 +276,7 @@ class _Worker:
             while (left := deadline - time.monotonic()) > 0:
                 ready = {key.fileobj for key, _ in selector.select(left)}
                 if self._printed in ready and not self._read():
-                    selector.unregister(self._printed)  # type: ignore[arg-type]
+                    selector.unregister(self._printed)
                     self._close_output()
                 # a process that the kernel started may hold the socket open after the worker's own end
                 is_open = self._process not in ready
@@ -342,7 +353,9 @@ def _kill(pid: int) -> None:
 
 
 def _import_message(answer: dict[str, Any]) -> str:
-    return f"a child process cannot import the op or the kernel: {answer['error']}\n{answer.get('traceback', '')}".strip()
+    return (
+        f"a child process cannot import the op or the kernel: {answer['error']}\n{answer.get('traceback', '')}".strip()
+    )
 
 
 def describe(trial: Trial) -> dict[str, Any]:

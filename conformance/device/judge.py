@@ -180,4 +180,3 @@ def _mode() -> str:
     if mode == "auto":
         return "always" if runtime.current() == "gpu" else "never"
     return mode
-

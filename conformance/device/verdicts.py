@@ -112,9 +112,7 @@ def death(status: int | None, output: str = "") -> Objection:
 
 def garbled(text: str, output: str = "") -> Objection:
     """The objection to a kernel that wrote to a file descriptor of the suite."""
-    return _objection(
-        Kind.CRASH, f"the kernel wrote to a file descriptor that is not its own: {text!r}", _tail(output)
-    )
+    return _objection(Kind.CRASH, f"the kernel wrote to a file descriptor that is not its own: {text!r}", _tail(output))
 
 
 def _objection(kind: Kind, detail: str, notes: tuple[str, ...]) -> Objection:

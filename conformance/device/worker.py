@@ -35,6 +35,7 @@ class Nursery:
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.trials: dict[str, Any] = {}
+        self.ended: dict[int, int] = {}  # exit status of workers that have ended, by process id
 
     def serve(self) -> None:
         """Answer until the parent is gone."""
@@ -45,11 +46,31 @@ class Nursery:
             if request["do"] == "fork":
                 self._fork(descriptors)
             elif request["do"] == "status":
-                self.channel.send({"status": _status(request["pid"], request["seconds"])})
+                self.channel.send({"status": self._status(request["pid"], request["seconds"])})
             else:
                 self.channel.send(set_up(self.trials, request))
 
+    def _status(self, pid: int, seconds: float) -> int | None:
+        """How a worker ended: its exit code, or minus the signal that killed it; None if it has not within the time."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self._reap()
+            if pid in self.ended or time.monotonic() > deadline:
+                return self.ended.pop(pid, None)
+            time.sleep(0.001)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                ended, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not ended:
+                return
+            self.ended[ended] = os.waitstatus_to_exitcode(status)
+
     def _fork(self, descriptors: list[int]) -> None:
+        self._reap()
         own = cuda_in_use()
         pid = os.getpid() if own else os.fork()
         if pid and not own:
@@ -145,15 +166,18 @@ def set_up(trials: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     try:
         sys.path[:] = request["path"]
         given = pickle.loads(base64.b64decode(request["given"]))
-        from conformance import runtime
+        from conformance import lanes, runtime
         from conformance.device import policy
         from conformance.trial import Trial
 
+        assert lanes.LANES  # imported once here, not in every worker
         runtime.select(given["runtime"], stock=given["stock"])
         policy.select(given["policy"])
         trials[request["trial"]] = Trial(
             given["op"].load(), given["kernel"].load(), given["promises"], name=given["name"], meta=given["meta"]
         )
+        if runtime.current() == "interpret":
+            runtime.prepare()
     except SystemExit as error:
         return {"error": f"an import calls sys.exit({error.code!r})"}
     except Exception as error:  # noqa: BLE001 - whatever the user's modules raise is reported
@@ -165,7 +189,7 @@ def lost_device() -> str | None:
     """The error that the CUDA device of this process gives to everything, None while it works."""
     import torch
 
-    if not torch.cuda.is_initialized():
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return None
     try:
         torch.cuda.synchronize()
@@ -197,21 +221,6 @@ def _receive(channel: Channel) -> tuple[dict[str, Any] | None, list[int]]:
             return None, []
         channel.put(data)
     return request, list(descriptors)
-
-
-def _status(pid: int, seconds: float) -> int | None:
-    """How a worker ended: its exit code, or minus the signal that killed it; None if it has not within the time."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            ended, status = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            return None
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(0.001)
 
 
 def main(descriptor: int) -> None:

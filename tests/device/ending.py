@@ -13,14 +13,14 @@ import torch
 import strategies as kst
 from conformance import Op
 
-copy = Op(lambda x: x.clone(), dict(x=kst.tensors("n", dtypes=(torch.float32, torch.float64))), name="copy")
+copy = Op(lambda x: x.clone(), {"x": kst.tensors("n", dtypes=(torch.float32, torch.float64))}, name="copy")
 
 
 def _reference(x):
     raise ValueError("no reference today")
 
 
-broken_op = Op(_reference, dict(x=kst.tensors("n", dtypes=(torch.float32, torch.float64))), name="broken")
+broken_op = Op(_reference, {"x": kst.tensors("n", dtypes=(torch.float32, torch.float64))}, name="broken")
 
 
 def correct(x):
@@ -86,13 +86,13 @@ def prints(x):
     return x.clone()
 
 
-class Stubborn(Exception):
+class StubbornError(Exception):
     def __reduce__(self):
         raise TypeError("not to be pickled")
 
 
 def raises(x):
-    raise Stubborn("of my own")
+    raise StubbornError("of my own")
 
 
 def exits(x):

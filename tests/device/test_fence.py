@@ -28,7 +28,7 @@ def ends(item, pool):
     """The distances in bytes of the first and the last element from the unmapped pages on either side."""
     tensor, size = item.tensor, pool.pages.granularity
     first = tensor.data_ptr()
-    reach = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
+    reach = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     last = first + reach * tensor.element_size()
     return first % size, -last % size
 

@@ -133,7 +133,7 @@ def test_a_worker_that_the_system_ended_between_two_calls_is_no_fault_of_the_ker
 def test_children_end_when_they_are_closed(process):
     own = isolation.Process()
     judge(ending.correct, own)(SMALL)
-    pids = [own._worker.pid, own._reserve.pid, own._nursery.pid]
+    pids = [own._worker.pid, own._reserves[0].pid, own._nursery.pid]
     own.close()
     deadline = time.monotonic() + 10
     while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
@@ -173,5 +173,3 @@ def test_a_lost_device_moves_every_trial_to_child_processes(process, monkeypatch
     assert judged.trial.remote is not None
     other = judge(ending.correct, process)
     assert other.trial.remote is not None
-
-
