@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from conformance.device import watch
+from conformance.device.judge import Judge
 from conformance.explore import explore
 from conformance.failures import Finding
 from conformance.lanes import Lane
@@ -58,11 +60,13 @@ def run(
         return Outcome(result, [])
     trial.tightness.clear()
     coverage = Coverage()
+    judge = Judge(trial, lane)
+    counted = watch.totals().copy()
     started = time.perf_counter()
 
     def check(drawn: Any) -> list[Objection]:
         coverage.count(call_of(drawn))
-        return lane.check(trial, drawn)
+        return judge(drawn)
 
     exploration = explore(
         lane.draw(trial, dtype),
@@ -77,6 +81,9 @@ def run(
     result.examples = exploration.examples
     result.rejected = exploration.rejected
     result.coverage = coverage.counts()
+    specializations = watch.totals().since(counted).specializations
+    if specializations:
+        result.coverage["specialization"] = dict(specializations)
     tightness = trial.tightness
     if tightness.points:
         ratios = [ratio for _, ratio in tightness.points]

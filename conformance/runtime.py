@@ -57,7 +57,18 @@ def current() -> Runtime:
 @functools.cache
 def device() -> torch.device:
     """The device that tensors are placed on: the CPU, or the CUDA device of this worker."""
-    return torch.device("cuda", torch.cuda.current_device()) if current() == "gpu" else torch.device("cpu")
+    if current() != "gpu":
+        return torch.device("cpu")
+    from conformance.device import placement  # needed where there is a GPU alone
+
+    index = placement.index(torch.cuda.device_count())
+    torch.cuda.set_device(index)  # kernels and CuPy take the current device
+    return torch.device("cuda", index)
+
+
+def stock() -> bool:
+    """Whether Triton's own interpreter was asked for."""
+    return _stock
 
 
 def synchronize() -> None:
@@ -69,6 +80,10 @@ def synchronize() -> None:
 def prepare() -> None:
     """Put the interpreter and the emulator in place for the kernels that are imported by now."""
     if current() == "gpu":
+        device()
+        from conformance.device import watch
+
+        watch.install()
         return
     _limit_threads()
     if "triton" in sys.modules:
