@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ def _scalar_type(name: str) -> Any:
     return tl.str_to_ty(name, None)
 
 
+_NONE: Mapping[str, str] = MappingProxyType({})
 _pointer_names: dict[tuple[type, Any], str] = {}
 
 
@@ -41,15 +43,26 @@ class Arguments:
 
     __slots__ = ("key", "pointers", "values")
 
-    def __init__(self, bound: dict[str, Any], constexprs: frozenset[str], floats: bool) -> None:
+    def __init__(
+        self, bound: dict[str, Any], constexprs: frozenset[str], floats: bool, annotated: Mapping[str, str] = _NONE
+    ) -> None:
         self.values: list[Any] = []
         self.pointers: list[tuple[int, str, Any]] = []
         self.key: Any = tuple(
             [
-                constant(value) if name in constexprs else self._token(name, value, floats)
+                constant(value)
+                if name in constexprs
+                else self._scalar(value, annotated[name])
+                if floats and name in annotated and isinstance(value, (int, float))
+                else self._token(name, value, floats)
                 for name, value in bound.items()
             ]
         )
+
+    def _scalar(self, value: float, kind: str) -> str:
+        """A number for a parameter that is annotated with a scalar type, which the compiler then takes."""
+        self.values.append(np.array([[value]]).astype(numpy_dtype(_scalar_type(kind))))
+        return kind
 
     def _token(self, name: str, value: Any, floats: bool) -> Any:
         if hasattr(value, "data_ptr"):

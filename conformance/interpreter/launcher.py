@@ -40,6 +40,8 @@ _MOST_PROGRAMS = 4096
 _UNKNOWN_LANES = 4096  # before the first program of a kernel has run
 # what a kernel may keep: a step takes about 300 bytes
 _MOST_STEPS, _MOST_TAPES = 500_000, 512
+# parameter annotations that give a number a type; bf16 and narrower floats do not arrive whole (triton#7439)
+_SCALARS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp32", "fp64"})
 # a launch that takes longer does not end; the slowest correct case of the suite takes under a second
 SECONDS = 20.0
 
@@ -149,6 +151,7 @@ class Kernel:
         self.defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
         annotations = {n: _normalize_ty(t) for n, t in inspect.get_annotations(fn).items()}
         self.constexprs = frozenset(n for n in self.names if annotations.get(n) == "constexpr")
+        self.scalars = {n: t for n, t in annotations.items() if t in _SCALARS}
         self.roots: dict[Any, Node] = {}
         self.lanes: dict[Any, int] = {}  # lanes of the widest value of a program
         self.recorded = 0
@@ -260,7 +263,7 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
         chosen = choose(ids)
         ids, linear = ids[chosen], linear[chosen]
     launch = Launch(kernel.name, sizes, observation)
-    given = arguments.Arguments(bound, kernel.constexprs, "scalars" in machine.repairs)
+    given = arguments.Arguments(bound, kernel.constexprs, "scalars" in machine.repairs, kernel.scalars)
     if observation is not None:
         if observation.trace:
             _trace(launch, given, observation, sizes[0] * sizes[1] * sizes[2])
