@@ -11,7 +11,7 @@ from strategy_verbs import find_any, minimal, sample
 import strategies as kst
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def drawn(name, lane="numeric", examples=150):
     return sample(kst.calls(**OPERATIONS[name], lane=lane), examples)
 

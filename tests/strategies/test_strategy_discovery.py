@@ -11,7 +11,7 @@ import strategies as kst
 EXAMPLES = 600
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def drawn(name, lane):
     return sample(kst.calls(**OPERATIONS[name], lane=lane), EXAMPLES)[0]
 

@@ -37,7 +37,7 @@ def test_a_package_behind_ours_is_a_warning(tmp_path):
 def test_a_module_counts_as_a_package_does(tmp_path):
     (tmp_path / "strategies.py").write_text("")
 
-    with pytest.raises(ImportError, match="strategies.py"):
+    with pytest.raises(ImportError, match=r"strategies\.py"):
         shadows.check([str(tmp_path), HOME])
 
 
