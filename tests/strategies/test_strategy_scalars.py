@@ -24,11 +24,11 @@ def test_scalars_shrink_to_the_simplest_and_reject_nothing(strategy, simplest):
 
 
 def test_the_ends_of_scalars_come():
-    assert find_any(kst.rates(), lambda p: p == 0.0)
-    assert find_any(kst.rates(), lambda p: p == 1.0)
-    assert find_any(kst.scales(), lambda scale: scale < 0)
-    assert find_any(kst.epsilons(), lambda eps: eps < 6e-8)
-    assert find_any(kst.flags(), lambda flag: flag)
+    find_any(kst.rates(), lambda p: p == 0.0)
+    find_any(kst.rates(), lambda p: p == 1.0)
+    find_any(kst.scales(), lambda scale: scale < 0)
+    find_any(kst.epsilons(), lambda eps: eps < 6e-8)
+    find_any(kst.flags(), lambda flag: flag)
 
 
 def test_configs_are_drawn_from_the_given_values_only():
