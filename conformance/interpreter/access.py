@@ -19,10 +19,12 @@ from conformance.interpreter.tape import Handle
 
 def full(value: Array, shape: tuple[int, ...]) -> Array:
     """The value as a writeable contiguous array of a shape; up to Triton 3.8 the native code wants one."""
-    if value.shape != shape:
-        value = np.broadcast_to(value, shape)
     flags = value.flags
-    return value if flags.c_contiguous and flags.writeable else np.array(value, order="C")
+    if value.shape == shape and flags.c_contiguous and flags.writeable:
+        return value
+    whole = np.empty(shape, value.dtype)
+    whole[...] = value
+    return whole
 
 
 def poison(dtype: np.dtype[Any]) -> Any:

@@ -240,12 +240,12 @@ def _native(builder: Blocks, name: str, dtype: Any) -> list[tuple[Callable[..., 
     if name == "_sum_combine":
         if "sums" in builder.repairs and (small or dtype.name == "fp16"):
             return [(_half_tree(dtype.name), dtype)]
-        return None if small else [(np.sum, dtype)]
+        return None if small else [(np.add.reduce, dtype)]
     if name in ("_elementwise_max", "_elementwise_min"):
-        return [(most(np.nanmax if name.endswith("max") else np.nanmin), dtype)]
+        return [(most(np.fmax.reduce if name.endswith("max") else np.fmin.reduce), dtype)]
     if name.startswith(("_argmax_combine", "_argmin_combine")):
         biggest = name.startswith("_argmax")
-        value = most(np.nanmax if biggest else np.nanmin)
+        value = most(np.fmax.reduce if biggest else np.fmin.reduce)
         arg = _nan_arg(np.argmax, -np.inf) if biggest else _nan_arg(np.argmin, np.inf)
         return [(value, dtype), (_decoded(arg, dtype.name) if small else arg, tl.int32)]
     return None
@@ -323,7 +323,7 @@ def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int
             n = value.shape[0]
             if axis is None:
                 return value.reshape(n, -1)[:, i : i + 1]
-            part = np.take(value, i, axis=axis + 1)
+            part: Array = np.take(value, i, axis=axis + 1)
             return part if rest else part.reshape(n, 1)
 
         handle = recording.emit(pick, (t.handle,), t.handle.dtype.scalar, rest)
