@@ -10,6 +10,7 @@ import dataclasses
 from typing import Any
 
 from conformance.events import Event
+from conformance.observation import Geometry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Finding:
 
     `oracle` is the id (`bounds`), `law` the sentence that was broken, `summary` what happened in one line; `call` is
     the JSON form of the drawn call (`Call.to_json`), `script` a Python program that reproduces the launch without
-    Hypothesis.
+    Hypothesis; `geometry` are the launches of the call, whose meta-parameters give the tile of an element.
     """
 
     oracle: str
@@ -55,6 +56,7 @@ class Finding:
     value: ValueEvidence | None = None
     notes: tuple[str, ...] = ()
     runtime: str = ""
+    geometry: tuple[Geometry, ...] = ()
 
 
 class ConformanceFailure(AssertionError):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import torch
 
 from conformance.events import Event
 from conformance.regions import Arena
@@ -36,10 +38,12 @@ class Observation:
     seed: int = 0
     trace: bool = True  # False: values only, at full speed
     dry: bool = False  # True: record the geometry, run nothing
-    config: int | None = None  # which of an autotuned kernel's configs to run; None: tune as the author does
+    config: int | None = None  # which of an autotuned kernel's configs to run; None: the one its tuner has chosen
+    tune: bool = False  # forget what the tuner chose, so that this call is the first at its key
     overflow: bool = True  # report 32-bit overflow in integer arithmetic
     events: list[Event] = dataclasses.field(default_factory=list)
     geometry: list[Geometry] = dataclasses.field(default_factory=list)
+    float_atomics: bool = False  # a floating-point atomic ran: program order may change the last bits
     configs: int = 1  # the largest number of configs that an autotuned kernel of this call has
 
 
@@ -59,3 +63,12 @@ def observe(observation: Observation) -> Iterator[Observation]:
         yield observation
     finally:
         _open.pop()
+
+
+@runtime_checkable
+class Shadow(Protocol):
+    """What an observer keeps on `Region.shadow`."""
+
+    def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
+        """How many elements of a view into the region no launch has written, and the index of the first."""
+        ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import itertools
 from collections.abc import Iterator
@@ -19,20 +18,35 @@ class Role(str, enum.Enum):
     SCRATCH = "scratch"  # a temporary of the launcher: as OUT, and need not be written
 
 
-@dataclasses.dataclass(eq=False)
 class Region:
     """One tensor that kernels may touch: the logical elements of `tensor`, not its storage.
 
-    `initialized` says whether its elements hold values before the first launch (false for `torch.empty`). An observer
-    keeps its own shadow of the region in `shadow`, which lives as long as the region: a kernel that launches twice may
-    read in the second launch what the first one wrote.
+    An observer keeps its own shadow of the region in `shadow`, which lives as long as the region: a kernel that
+    launches twice may read in the second launch what the first one wrote.
     """
 
-    name: str
-    tensor: torch.Tensor
-    role: Role
-    initialized: bool
-    shadow: object = None
+    __slots__ = ("_filled", "_version", "name", "role", "shadow", "tensor")
+
+    def __init__(self, name: str, tensor: torch.Tensor, role: Role, initialized: bool) -> None:
+        self.name = name
+        self.tensor = tensor
+        self.role = role
+        self.shadow: object = None
+        self._filled = initialized
+        self._version = _version(tensor)
+
+    @property
+    def initialized(self) -> bool:
+        """Whether the elements hold values that no kernel wrote: given at the start, or by a torch operation since.
+
+        Torch counts its own in-place writes in the tensor's version (shared by its views); kernels write through raw
+        pointers and do not.
+        """
+        return self._filled or _version(self.tensor) != self._version
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version  # inference tensors have no counter
 
 
 class Arena:

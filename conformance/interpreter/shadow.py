@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 from conformance.interpreter.membership import View
 from conformance.regions import Region, Role
@@ -40,6 +41,20 @@ class Shadow:
         size = self.view.size
         self.writer, self.reader, self.atomic = (np.zeros(size, np.int32) for _ in range(3))
         self.touched = True
+
+    def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
+        """How many elements of `tensor`, a view into the region, no launch has written, and the index of the first."""
+        own = self.region.tensor
+        if tensor.data_ptr() == own.data_ptr() and tensor.shape == own.shape and tensor.stride() == own.stride():
+            return unwritten(self.region)
+        addresses = np.zeros((1,) * tensor.ndim, np.int64) + tensor.data_ptr()
+        for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+            steps = np.arange(size, dtype=np.int64) * (stride * tensor.element_size())
+            addresses = addresses + steps.reshape((-1,) + (1,) * (tensor.ndim - 1 - axis))
+        numbers = self.view.numbers(addresses)
+        missing = numbers >= 0 if not self.touched else (numbers >= 0) & (self.writer[numbers] == 0)
+        count = int(np.count_nonzero(missing))
+        return count, tuple(int(i) for i in np.argwhere(missing)[0]) if count else None
 
     @property
     def constant(self) -> bool:

@@ -1,0 +1,123 @@
+"""The arithmetic that a kernel promises: unit roundoff, range, function errors and summation depth."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from conformance import accuracy
+from conformance.balls.formats import FORMATS, TF32_OPERAND, TF32X3_PRODUCT
+from conformance.promises import Promises
+
+Array = npt.NDArray[Any]
+
+_EXPONENT = np.int64(0x7FF0000000000000)
+
+
+def power_below(x: Array) -> Array:
+    """The largest power of two not above each |x| in float64 (0 for subnormals, inf for inf and NaN).
+
+    Half a unit in the last place of a format with unit roundoff u is `u * power_below(x)`: tighter than `u * |x|` by
+    up to a factor of two, and cheaper, since it is one mask of the bits.
+    """
+    return (x.view(np.int64) & _EXPONENT).view(np.float64)
+
+
+def power_below_long(x: Array) -> Array:
+    """The same for extended precision."""
+    _, exponent = np.frexp(x)
+    power = np.ldexp(np.longdouble(0.5), exponent)
+    return np.where(np.isfinite(x), np.where(x == 0, 0, power), np.inf).astype(np.longdouble)
+
+
+class Context:
+    """The arithmetic of one enclosure.
+
+    `real` is the type of midpoints: float64, or the 80-bit extended type of x86 for float64 kernels (float64 where the
+    platform has no such type). `u` is the unit roundoff of the compute dtype, a little enlarged so that it also covers
+    the rounding of the midpoint itself. `heuristics` collects the names of operations that have no proven rule.
+    """
+
+    def __init__(self, promises: Promises, compute: torch.dtype) -> None:
+        form = FORMATS[compute]
+        double = compute is torch.float64
+        self.promises = promises
+        self.compute = compute
+        extended = double and np.finfo(np.longdouble).nmant > 52
+        self.real: type[np.floating[Any]] = np.longdouble if extended else np.float64
+        self.power: Callable[[Array], Array] = power_below_long if extended else power_below
+        self.unit = form.unit
+        # covers the rounding of the midpoint: 2**-52 against 2**-24, or 2**-63 against 2**-53
+        self.u = form.unit * (1 + (2.0**-8 if extended else 1.0 if double else 2.0**-26))
+        # half the smallest subnormal; a whole one where float64 midpoints cannot hold half of float64's
+        self.eta: Any = self.real(2) ** max(form.emin - form.precision, -1075 if extended else -1074)
+        self.tiny = form.tiny
+        self.largest = form.largest
+        # a NumPy type that rounds as the compute dtype does, where one exists and the midpoint is wide enough for it
+        self.native: type[np.floating[Any]] | None = {torch.float32: np.float32, torch.float16: np.float16}.get(compute)
+        self.flush = form.tiny if promises.profile != "interpret" and not double else 0.0
+        self.exp_through_exp2 = promises.profile != "interpret" and not double
+        self.ulps = {
+            row.function: (row.float64 if double else row.ulp(promises.profile)) * 2 * self.u for row in accuracy.TABLE
+        }
+        self.div = self.ulps["div"]
+        accumulator = promises.accumulator or compute
+        self.acc_u = max(FORMATS[accumulator].unit * (self.u / self.unit), self.u)
+        self.dot_operand = TF32_OPERAND if promises.dot == "tf32" and not double else 0.0
+        self.dot_product = TF32X3_PRODUCT if promises.dot == "tf32x3" and not double else 0.0
+        self.heuristics: list[str] = []
+        self.rules: dict[str, Callable[..., Any]] = {}
+
+    def fresh(self) -> Context:
+        """A copy with no heuristics noted."""
+        other = object.__new__(Context)
+        other.__dict__.update(self.__dict__)
+        other.heuristics = []
+        return other
+
+    def depth(self, n: int) -> int:
+        """Roundings on the longest path of a sum of `n` terms.
+
+        A tree in a block: each lane adds up to n / 256 terms in turn, then 8 levels of lanes and the partial sums of
+        loops and of NumPy's pairwise blocks (24 in all); in any order n - 1.
+        """
+        if n <= 1:
+            return 0
+        return n - 1 if self.promises.order == "any" else min(n - 1, math.ceil(n / 256) + 24)
+
+    def gamma(self, h: int, u: float) -> float:
+        """Higham's gamma: the relative growth of `h` roundings of unit `u` (inf where the bound says nothing)."""
+        return h * u / (1 - h * u) if h * u < 1 else math.inf
+
+    def finite(self, reach: Array) -> bool:
+        """True if every magnitude (NaN counts as infinite) is below the largest of the compute dtype."""
+        return bool(not reach.size or reach.max() < self.largest)
+
+    def note(self, name: str) -> None:
+        """Record that operation `name` has no proven bound."""
+        if name not in self.heuristics:
+            self.heuristics.append(name)
+
+    def constant(self, value: float) -> tuple[Array, Array | None]:
+        """A Python number as midpoint and radius: the kernel may hold it in the compute dtype."""
+        mid = np.asarray(value, dtype=self.real)
+        if self.native is None or not math.isfinite(value):
+            return mid, None
+        held = float(self.native(value))
+        return mid, None if held == value else np.asarray(abs(held - value), dtype=self.real)
+
+
+CURRENT: contextvars.ContextVar[Context] = contextvars.ContextVar("arithmetic of the running enclosure")
+
+
+@functools.lru_cache(maxsize=256)
+def context_of(promises: Promises, compute: torch.dtype) -> Context:
+    """The context of `promises` for computations in `compute`."""
+    return Context(promises, compute)

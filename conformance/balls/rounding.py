@@ -1,0 +1,86 @@
+"""Rounding on arrays of midpoints and radii: the one place where a radius grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from conformance.balls.context import Array, Context
+from conformance.balls.tensor import BallTensor
+
+# the difference |m - fl(m)| is taken from midpoints that are themselves rounded to 2**-53
+ROUNDED_MIDPOINT = 1 + 2.0**-24
+
+
+def total(*radii: Array | None) -> Array | None:
+    """The sum of radii, None if all are."""
+    out: Array | None = None
+    for rad in radii:
+        if rad is not None:
+            out = rad if out is None else out + rad
+    return out
+
+
+def specials(c: Context, mid: Array, rad: Array, *operands: tuple[Array, Array | None]) -> Array:
+    """`rad` with NaN resolved: 0 where a special value follows from special operands, inf where nothing is known.
+
+    A result that is NaN or infinite is decided (radius 0: the class must match) if every operand of it is decided.
+    """
+    rad = np.where(np.isnan(rad), np.inf, rad)
+    special = ~np.isfinite(mid)
+    if not special.any():
+        return rad
+    for _, other in operands:
+        if other is not None:
+            special = special & np.isfinite(other)
+    return np.where(special, 0, rad)
+
+
+def rounded(
+    c: Context,
+    mid: Array,
+    rad: Array | None,
+    dtype: torch.dtype,
+    operands: tuple[tuple[Array, Array | None], ...] = (),
+    ulps: float | None = None,
+    floor: float = 0.0,
+) -> BallTensor:
+    """The ball of an operation whose exact result lies in `mid` +- `rad` and that rounds by `ulps` (half a unit).
+
+    `floor` is an absolute error besides (underflow, flush to zero).
+    """
+    reach = np.abs(mid)
+    if rad is not None:
+        reach = reach + rad
+    out = c.power(reach) * (c.u if ulps is None else ulps)
+    if rad is not None:
+        out = out + rad
+    if floor:
+        out = out + floor
+    overflows = False
+    if not c.finite(reach):
+        out = specials(c, mid, out, *operands)
+        overflows = True
+    return BallTensor(c, mid, out, dtype, overflows)
+
+
+def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: float = 0.0) -> BallTensor:
+    """The ball of one correctly rounded operation on exact operands: its error is known, |mid - fl(mid)|.
+
+    Anything between the exact and the rounded value is inside, so a fused multiply-add is too.
+    """
+    if c.native is None:
+        return rounded(c, mid, None, dtype, floor=floor)
+    out = np.abs(mid - mid.astype(c.native))
+    if not c.finite(out):
+        out = np.where(np.isfinite(mid), c.power(np.abs(mid)) * c.u, 0.0)
+        return BallTensor(c, mid, out, dtype, True)
+    out *= ROUNDED_MIDPOINT
+    return BallTensor(c, mid, out, dtype)
+
+
+def extent(rad: Array | None, like: Array) -> Any:
+    """`rad`, or zeros of the shape of `like`."""
+    return np.zeros_like(like) if rad is None else rad

@@ -1,0 +1,95 @@
+"""One test id, run: a lane of a trial in one dtype, with its counts and findings."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from conformance.device import watch
+from conformance.device.judge import Judge
+from conformance.explore import explore
+from conformance.failures import Finding
+from conformance.lanes import Lane
+from conformance.oracles.objection import Objection
+from conformance.oracles.refusals import Refused
+from conformance.report.coverage import Coverage
+from conformance.report.records import CaseResult, thin
+from conformance.trial import Trial
+from strategies import Call
+
+
+@dataclasses.dataclass
+class Outcome:
+    """The result of a case for the record, and the findings that it made."""
+
+    result: CaseResult
+    findings: list[Finding]
+    interrupted: bool = False
+
+
+def call_of(drawn: Any) -> Call:
+    """The call in what a lane draws."""
+    return drawn.call if isinstance(drawn, Refused) else drawn
+
+
+def dtype_name(dtype: torch.dtype | None) -> str:
+    """The dtype as test ids spell it; "any" where the op fixes every dtype."""
+    return "any" if dtype is None else str(dtype).removeprefix("torch.")
+
+
+def run(
+    trial: Trial,
+    lane: Lane,
+    dtype: torch.dtype | None,
+    *,
+    examples: int,
+    seed: int,
+    xfail: str | None = None,
+    progress: Callable[[], None] | None = None,
+) -> Outcome:
+    """The outcome of one case: `examples` calls, the smallest call of each kind of objection among them."""
+    result = CaseResult(dtype_name(dtype), lane.id, xfail=xfail)
+    reason = lane.skip(trial)
+    if reason is not None:
+        result.skipped = reason
+        return Outcome(result, [])
+    trial.tightness.clear()
+    coverage = Coverage()
+    judge = Judge(trial, lane)
+    counted = watch.totals().copy()
+    started = time.perf_counter()
+
+    def check(drawn: Any) -> list[Objection]:
+        coverage.count(call_of(drawn))
+        return judge(drawn)
+
+    exploration = explore(
+        lane.draw(trial, dtype),
+        check,
+        examples=examples,
+        seed=seed,
+        target=trial.tightness.last,
+        progress=progress,
+        shrink=xfail is None,  # nobody reads the call of a failure that is known
+    )
+    result.seconds = time.perf_counter() - started
+    result.examples = exploration.examples
+    result.rejected = exploration.rejected
+    result.coverage = coverage.counts()
+    specializations = watch.totals().since(counted).specializations
+    if specializations:
+        result.coverage["specialization"] = dict(specializations)
+    tightness = trial.tightness
+    if tightness.points:
+        ratios = [ratio for _, ratio in tightness.points]
+        result.worst_ratio, result.median_ratio = max(ratios), statistics.median(ratios)
+        result.undecided = tightness.undecided / max(1, tightness.elements)
+        result.points = thin(tightness.points)
+    findings = [trial.finding(found.objection, call_of(found.call)) for found in exploration.found.values()]
+    result.objections = sorted(f.oracle for f in findings)
+    return Outcome(result, findings, exploration.interrupted)

@@ -1,0 +1,136 @@
+"""`check`: everything that the tests of a kernel do, as a function that returns a report."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from hypothesis.errors import InvalidArgument
+
+from conformance import case, lanes, runtime
+from conformance.launch import Kernel
+from conformance.op import Op, validate_kernel
+from conformance.promises import Promises
+from conformance.report.records import Report
+from conformance.trial import Trial, kernel_name
+
+Progress = Callable[[str, int], None]
+
+
+def check(
+    kernel: Kernel,
+    op: Op,
+    *,
+    examples: int = 100,
+    seed: int = 0,
+    oracles: Sequence[str] | None = None,
+    dtypes: Iterable[torch.dtype] | None = None,
+    progress: Progress | None = None,
+    **promises: Any,
+) -> Report:
+    """A report of what the oracles found in `examples` calls for each dtype and lane; `report.ok` if nothing.
+
+    Args:
+        kernel: the function under test; it is called as shipped, with tensors of the op's inputs.
+        op: what the kernel claims to compute.
+        examples: calls for each test id.
+        seed: where the calls come from; the same seed draws the same calls.
+        oracles: lane ids (`launch`, `layouts`, ...); by default all that apply.
+        dtypes: by default those of the op, or of the kernel's promise.
+        progress: called with the test id and the number of examples judged in it, now and then.
+        promises: fields of `Promises` that the kernel gives beyond the op.
+
+    Raises:
+        hypothesis.errors.InvalidArgument: an unknown lane, dtype or promise, or a kernel that cannot take the
+            arguments.
+        conformance.OpError: the op's reference raises or returns no tensors.
+
+    An interrupt (Ctrl-C) ends the check; the report then holds what was found, and `interrupted` is true.
+    """
+    validate_kernel(op, kernel)
+    promised = merge(op.promises, promises)
+    names = check_lanes(oracles)
+    versions = runtime.versions()
+    report = Report(
+        op=op.name,
+        kernel=kernel_name(kernel),
+        runtime=runtime.current(),
+        versions={n: v for n, v in versions.items() if n not in ("runtime", "device")},
+        device=versions["device"],
+        seed=seed,
+    )
+    trial = Trial(op, kernel, promised)
+    for dtype in choose_dtypes(op, promised, dtypes):
+        for lane in names or lanes.of(trial):
+            done = 0
+
+            def step(lane: str = lane, dtype: torch.dtype | None = dtype) -> None:
+                nonlocal done
+                done += 1
+                if progress is not None:
+                    progress(f"{case.dtype_name(dtype)}-{lane}", done)
+
+            outcome = case.run(trial, lanes.LANES[lane], dtype, examples=examples, seed=seed, progress=step)
+            report.results.append(outcome.result)
+            report.findings.extend(outcome.findings)
+            if outcome.interrupted:
+                report.interrupted = True
+                return report
+    return report
+
+
+def merge(base: Promises, given: dict[str, Any]) -> Promises:
+    """The promises of an op with those of a kernel put over them.
+
+    Raises:
+        hypothesis.errors.InvalidArgument: a name that is no promise.
+    """
+    known = {f.name for f in dataclasses.fields(Promises)}
+    for name in given:
+        if name not in known:
+            raise InvalidArgument(f"{name!r} is no promise; the promises are {', '.join(sorted(known))}")
+    values = dict(given)
+    for name in ("layouts", "dtypes", "refuses"):
+        if isinstance(values.get(name), (str, torch.dtype)):
+            values[name] = (values[name],)
+        elif values.get(name) is not None:
+            values[name] = tuple(values[name])
+    if isinstance(values.get("limits"), dict):
+        values["limits"] = tuple(values["limits"].items())
+    return dataclasses.replace(base, **values)
+
+
+def check_lanes(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The lane ids, validated; None for all."""
+    if names is None:
+        return None
+    for name in names:
+        if name not in lanes.LANES:
+            raise InvalidArgument(f"{name!r} is no lane; the lanes are {', '.join(lanes.LANES)}")
+    return tuple(names)
+
+
+def choose_dtypes(op: Op, promises: Promises, dtypes: Iterable[torch.dtype] | None) -> tuple[torch.dtype | None, ...]:
+    """The dtypes to test: those asked for, else those that op and kernel share; (None,) where the op fixes them.
+
+    Raises:
+        hypothesis.errors.InvalidArgument: a dtype that the op does not have, or the kernel does not promise.
+    """
+    own = op.dtypes()
+    if dtypes is not None:
+        asked = tuple(dtypes)
+        for dtype in asked:
+            if dtype not in own:
+                have = ", ".join(case.dtype_name(d) for d in own) or "fixed by its inputs"
+                raise InvalidArgument(f"{op.name} has no dtype {case.dtype_name(dtype)}; its dtypes are {have}")
+            if promises.dtypes is not None and dtype not in promises.dtypes:
+                raise InvalidArgument(f"the kernel does not promise the dtype {case.dtype_name(dtype)}")
+        return asked
+    if not own:
+        return (None,)
+    chosen = tuple(d for d in own if promises.dtypes is None or d in promises.dtypes)
+    if not chosen:
+        raise InvalidArgument(f"the kernel promises none of the dtypes of {op.name}")
+    return chosen

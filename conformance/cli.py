@@ -1,0 +1,297 @@
+"""The command `conformance`: check a kernel, replay a finding, make a report, from a terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+OK, FINDINGS, UNUSABLE = 0, 1, 2
+BENCHES = ("interpreter", "numerics", "emulator", "gpu", "kernels", "detection")
+
+
+class Unusable(click.ClickException):
+    """The command cannot do what was asked: wrong use, or something missing here. Exit code 2."""
+
+    exit_code = UNUSABLE
+
+
+def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with errors that are meant for the user shown as one message; `--debug` shows all of them whole."""
+
+    @functools.wraps(command)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        from hypothesis.errors import InvalidArgument
+
+        from conformance.op import OpError
+        from conformance.runtime import RuntimeUnavailable
+        from conformance.targets import TargetError
+
+        debug = click.get_current_context().find_root().params.get("debug")
+        try:
+            command(*arguments, **options)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (TargetError, InvalidArgument, OpError, RuntimeUnavailable, ValueError, OSError) as error:
+            if debug:
+                raise
+            raise Unusable(str(error)) from error
+        except Exception as error:
+            if debug:
+                raise
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raise Unusable(
+                f"a fault of triton-conformance itself, not of the kernel: {type(error).__name__}: {error} "
+                f"({last.filename}:{last.lineno}). `conformance --debug ...` shows the traceback; please report it"
+            ) from error
+
+    return guarded
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="triton-conformance", prog_name="conformance")
+@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
+def main(debug: bool) -> None:
+    """Property-based conformance tests for Triton and CUDA kernels, with and without a GPU.
+
+    \b
+    conformance check my_kernels.py:softmax --op softmax
+    conformance check my_kernels.py:scale --against my_kernels.py:reference --example "torch.randn(4, 8)"
+    conformance explain bounds
+
+    Exit codes: 0 nothing found, 1 an oracle objects, 2 wrong use or something is missing here.
+    """
+
+
+@main.command("list")
+@click.argument("what", type=click.Choice(["all", "ops", "kernels", "oracles", "promises"]), default="all")
+@clear_errors
+def list_(what: str) -> None:
+    """List the ops, kernels, oracles and promises that there are."""
+    from conformance import catalog
+
+    for title, rows in catalog.sections().items():
+        if what not in ("all", title):
+            continue
+        click.secho(title, bold=True)
+        width = max((len(name) for name, _ in rows), default=0)
+        for name, meaning in rows:
+            click.echo(f"  {name:<{width}}  {meaning}".rstrip())
+
+
+@main.command()
+@click.argument("target")
+@click.option("--op", "op_name", metavar="NAME", help="An op of conformance.ops, or `module:name` of an Op of yours.")
+@click.option("--against", metavar="REF", help="A torch function, `module:function`, that computes the right result.")
+@click.option(
+    "--example", "example", multiple=True, metavar="EXPRESSION",
+    help="With --against: an argument of one call in Python, such as `torch.randn(4, 8)`; repeat it in their order.",
+)  # fmt: skip
+@click.option("--examples", default=100, show_default=True, type=click.IntRange(1), help="Calls for each test id.")
+@click.option("--seed", default=0, show_default=True, type=int, help="Where the calls come from.")
+@click.option("--oracle", "oracles", multiple=True, metavar="ID", help="Only this lane, such as `launch`; repeatable.")
+@click.option(
+    "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="Only this dtype, such as `float16`; repeatable."
+)
+@click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, such as `dot=tf32`.")
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help="Write the results; - is stdout."
+)
+@click.option("--findings", type=click.Path(file_okay=False), default=".conformance/findings", show_default=True,
+              help="Where findings are saved.")  # fmt: skip
+@clear_errors
+def check(
+    target: str, op_name: str | None, against: str | None, example: Sequence[str], examples: int, seed: int,
+    oracles: Sequence[str], dtypes: Sequence[str], promises: Sequence[str], json_path: str | None, findings: str,
+) -> None:  # fmt: skip
+    """Judge the kernel TARGET by an op, or against a torch function.
+
+    TARGET is `module:function`, `path.py:function` or `path.cu:launcher`. Ctrl-C ends the check and keeps what was
+    found until then.
+    """
+    from conformance import runtime, targets
+    from conformance.checking import check as run_check
+    from conformance.session import Session
+
+    runtime.select()
+    op = _op(op_name, against, example, target)
+    kernel = targets.load_kernel(target)
+    with Session() as session:
+        report = run_check(
+            kernel, op, examples=examples, seed=seed, oracles=list(oracles) or None,
+            dtypes=[_dtype(name) for name in dtypes] or None, progress=session.progress,
+            **dict(_promise(text) for text in promises),
+        )  # fmt: skip
+    session.show(report, Path(findings), json_path)
+    _leave(session.exit_code(report))
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--target", help="The kernel, where the finding's own name cannot be imported.")
+@click.option("--op", "op_name", metavar="NAME", help="The op, where it is none of conformance.ops.")
+@click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, as `check` takes it.")
+@clear_errors
+def replay(file: str, target: str | None, op_name: str | None, promises: Sequence[str]) -> None:
+    """Judge a saved finding again: exit code 1 while the oracle still objects, 0 once it no longer does."""
+    from conformance import runtime, targets
+    from conformance.replay import replay as run_again
+    from conformance.report import load_finding, render
+
+    runtime.select()
+    finding = load_finding(file)
+    kernel = targets.load_kernel(target or ":".join(finding.kernel.rsplit(".", 1)))
+    op = _op(op_name or finding.op, None, (), finding.kernel)
+    still = run_again(finding, kernel, op, **dict(_promise(text) for text in promises))
+    for again in still:
+        click.echo(render(again))
+    if not still:
+        click.echo(f"{finding.oracle} no longer objects to {finding.kernel} on this call")
+    _leave(FINDINGS if still else OK)
+
+
+@main.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.option("-o", "--output", default="report.html", show_default=True, type=click.Path(dir_okay=False))
+@clear_errors
+def report(results: Sequence[str], output: str) -> None:
+    """Make one HTML page from results files; shards and machines are merged."""
+    from conformance.report import read_results
+    from conformance.report.html import build
+
+    found = [each for path in results for each in read_results(path)]
+    Path(output).write_text(build(found), encoding="utf-8")
+    click.echo(f"{output}: {len(found)} reports")
+
+
+@main.command()
+@clear_errors
+def doctor() -> None:
+    """Show versions, devices and compilers, and what will be skipped here and why."""
+    from conformance import doctor as checks
+    from conformance import runtime
+
+    runtime.select()
+    rows = list(checks.diagnose())
+    width = max(len(subject) for subject, _, _ in rows)
+    for subject, found, well in rows:
+        click.secho(f"{subject:<{width}}  {found}", fg=None if well else "red")
+    reasons = list(checks.skipped())
+    click.echo("\nSkipped here" if reasons else "\nNothing is skipped here")
+    for reason in reasons:
+        click.echo(f"  {reason}")
+    _leave(OK if all(well for _, _, well in rows) else UNUSABLE)
+
+
+@main.command()
+@click.argument("name", type=click.Choice(BENCHES))
+@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write the measurements.")
+@clear_errors
+def bench(name: str, json_path: str | None) -> None:
+    """Measure NAME on this machine."""
+    from conformance import runtime
+
+    runtime.select()
+    try:
+        module = importlib.import_module(f"conformance.bench.{name}")
+    except ModuleNotFoundError as error:
+        raise Unusable(f"the benchmark {name} is not part of this version ({error})") from error
+    module.main(["--json", json_path] if json_path else [])
+
+
+@main.command()
+@click.argument("name", metavar="OP|ORACLE")
+@clear_errors
+def explain(name: str) -> None:
+    """Say what an oracle watches and how to repair a fault that it finds, or what an op is."""
+    from conformance import catalog
+    from conformance.report.explanations import ORACLES
+    from conformance.report.explanations import explain as explain_oracle
+
+    if name in ORACLES:
+        click.echo(explain_oracle(name))
+        return
+    ops = catalog.ops()
+    if name not in ops:
+        raise Unusable(f"{name!r} is no op or oracle; there are {', '.join([*ops, *ORACLES])}")
+    click.echo(catalog.describe(name, ops[name]))
+
+
+def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
+    """The op that the options name."""
+    from conformance import catalog, targets
+    from conformance.infer import from_annotations, from_example
+
+    if (name is None) == (against is None):
+        known = ", ".join(catalog.ops())
+        problem = "says not what it computes" if name is None else "is given two contracts"
+        raise Unusable(
+            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against "
+            "REF, the torch function that it must agree with"
+        )
+    if name is not None:
+        return catalog.find_op(name)
+    reference = targets.load_kernel(str(against))
+    if example:
+        return from_example(reference, *(_evaluate(text) for text in example))
+    return from_annotations(reference)
+
+
+def _evaluate(text: str) -> Any:
+    """The value of an argument that the user wrote in Python, with torch at hand."""
+    import torch
+
+    try:
+        return eval(text, {"torch": torch})
+    except Exception as error:
+        raise Unusable(f"--example {text!r} is no argument: {type(error).__name__}: {error}") from error
+
+
+def _dtype(name: str) -> Any:
+    import torch
+
+    dtype = getattr(torch, name.removeprefix("torch."), None)
+    if not isinstance(dtype, torch.dtype):
+        raise Unusable(f"--dtype {name!r} is no torch dtype; write float16, bfloat16, float32, int64, ...")
+    return dtype
+
+
+def _promise(text: str) -> tuple[str, Any]:
+    """A promise from `name=value`: booleans, None, dtypes, and tuples of names with commas."""
+    from conformance.promises import Promises
+
+    name, equals, value = text.partition("=")
+    fields = {field.name: field for field in dataclasses.fields(Promises)}
+    if not equals or name not in fields:
+        raise Unusable(f"--promise {text!r}: write NAME=VALUE; the promises are {', '.join(sorted(fields))}")
+    if value in ("True", "False", "true", "false"):
+        return name, value.lower() == "true"
+    if name in ("compute", "accumulator"):
+        return name, _dtype(value)
+    if name == "dtypes":
+        return name, tuple(_dtype(part) for part in value.split(","))
+    if name == "limits":
+        pairs = (part.partition(":") for part in value.split(","))
+        return name, tuple((axis, int(size)) for axis, _, size in pairs)
+    return name, tuple(value.split(",")) if "tuple" in str(fields[name].type) else value
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process with the code, also where a kernel left threads behind that would keep it alive."""
+    running = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
+    if running:
+        names = ", ".join(each.name for each in running[:4])
+        click.echo(f"{len(running)} threads that the kernel started still run ({names}); they are ended now", err=True)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)

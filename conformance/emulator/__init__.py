@@ -1,0 +1,25 @@
+"""CUDA source text on the CPU: every thread runs, every access is checked."""
+
+from conformance.emulator.backend import Backend, Handle
+from conformance.emulator.launch import KernelFailure, LaunchError, launch
+from conformance.emulator.program import Program, load
+from conformance.emulator.shadow import Shadow, unwritten
+from conformance.emulator.signature import ArgumentError, Parameter, Signature
+from conformance.emulator.toolchain import CompileError, ToolchainError
+
+__all__ = [
+    "ArgumentError",
+    "Backend",
+    "CompileError",
+    "Handle",
+    "KernelFailure",
+    "LaunchError",
+    "Parameter",
+    "Program",
+    "Shadow",
+    "Signature",
+    "ToolchainError",
+    "launch",
+    "load",
+    "unwritten",
+]

@@ -1,0 +1,112 @@
+"""The emulator as a backend of `kernels_cuda.launcher`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from conformance import observation
+from conformance.emulator.launch import SECONDS, check_configuration, launch, record
+from conformance.emulator.program import Program, load
+from conformance.emulator.signature import Signature
+
+
+@dataclasses.dataclass(frozen=True)
+class Handle:
+    """A compiled text: with checks at once, and without when a launch first asks for it."""
+
+    text: str
+    options: tuple[str, ...]
+    path: str | None
+    names: tuple[str, ...] = ()
+
+    def program(self, *, checked: bool) -> Program:
+        """The text compiled with checks, or without."""
+        return load(self.text, checked=checked, options=self.options, path=self.path, names=self.names)
+
+    def signature(self, name: str) -> Signature:
+        """The signature of a kernel of the text."""
+        return self.program(checked=True).signature(name)
+
+
+class Backend:
+    """Runs CUDA source text on CPU tensors: with every check inside an open observation, at full speed outside.
+
+    A launch at full speed runs in a child process, which it may crash, unless `isolation` is "untrusted" and a checked
+    launch of the same kernel found nothing, or `isolation` is "never".
+    """
+
+    def __init__(self, isolation: Literal["always", "untrusted", "never"] = "untrusted", seconds: float = SECONDS) -> None:
+        self.isolation = isolation
+        self.seconds = seconds
+        self._trusted: set[tuple[Handle, str]] = set()
+
+    def compile(
+        self, source: str, *, options: Sequence[str] = (), path: str | None = None, names: Sequence[str] = ()
+    ) -> Handle:
+        """The compiled text; `path` is its name in reports, `names` template instances to make callable.
+
+        Raises:
+            CompileError: the text does not compile; the message is the compiler's.
+            ToolchainError: there is no compiler, or no binutils.
+        """
+        handle = Handle(source, tuple(options), path, tuple(names))
+        handle.program(checked=True)
+        return handle
+
+    def launch(
+        self,
+        handle: Handle,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        args: Sequence[Any],
+        shared: int = 0,
+        signature: object = None,
+        *,
+        values: Sequence[Any] | None = None,
+    ) -> None:
+        """Launch a kernel; `signature` is not needed, since the compiler's own is checked; `values` are packed arguments.
+
+        Raises:
+            LaunchError: CUDA would refuse the configuration.
+            ArgumentError: an argument does not fit the kernel's signature.
+            KeyError: the text has no such kernel.
+        """
+        grid3, block3 = three(grid), three(block)
+        seen = observation.current()
+        if seen is not None:
+            record(seen, name, grid3, block3)
+        check_configuration(name, grid3, block3, shared)
+        if seen is not None and seen.dry:
+            if values is None:
+                handle.signature(name).pack(args)
+            return
+        checked = seen is not None and seen.trace
+        trusted = self.isolation == "never" or (self.isolation == "untrusted" and (handle, name) in self._trusted)
+        found = launch(
+            handle.program(checked=checked),
+            name,
+            grid3,
+            block3,
+            args,
+            shared=shared,
+            observation=seen,
+            isolated=not checked and not trusted,
+            seconds=self.seconds,
+            values=values,
+        )
+        if checked and not found:
+            self._trusted.add((handle, name))
+        elif found:
+            self._trusted.discard((handle, name))
+
+
+def three(sizes: Sequence[int] | int) -> tuple[int, int, int]:
+    """The three dimensions of a grid or block given as one number or up to three."""
+    given = (sizes,) if isinstance(sizes, int) else tuple(int(s) for s in sizes)
+    if not 1 <= len(given) <= 3:
+        raise ValueError(f"a grid or block has one to three dimensions, got {given}")
+    x, y, z = (*given, 1, 1)[:3]
+    return x, y, z

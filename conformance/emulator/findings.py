@@ -1,0 +1,102 @@
+"""Events from the findings of the runtime: source lines, arguments and logical indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.emulator.abi import FindingStruct, Report
+from conformance.emulator.program import Program, Variable
+from conformance.emulator.shadow import Shadow, locate
+from conformance.events import Event, Kind, Site
+
+# enum emu_finding_kind of runtime/abi.h, in order
+KINDS = (
+    Kind.OUT_OF_BOUNDS_READ,
+    Kind.OUT_OF_BOUNDS_WRITE,
+    Kind.GAP_READ,
+    Kind.GAP_WRITE,
+    Kind.WILD_POINTER,
+    Kind.MISALIGNED,
+    Kind.INPUT_WRITE,
+    Kind.UNINITIALIZED_READ,
+    Kind.DATA_RACE,
+    Kind.WRITE_CONFLICT,
+    Kind.BARRIER_DIVERGENCE,
+    Kind.DEADLOCK,
+    Kind.WARP,
+    Kind.DEVICE_ASSERT,
+    Kind.CRASH,
+    Kind.HANG,
+)
+_TWO_SIDED = (Kind.DATA_RACE, Kind.WRITE_CONFLICT)
+_ACCESS = ("reads", "writes", "atomically updates")
+Memory = Shadow | Variable  # what a space of the launch stands for
+
+
+def events(report: Report, program: Program, kernel: str, memory: Sequence[Memory], grid: tuple[int, int, int]) -> list[Event]:
+    """The events of one launch, in the order in which they were found."""
+    found = [report.finding[i] for i in range(report.findings)]
+    sites = program.sites([a for f in found for a in (f.site, f.other_site)])
+    return [_event(f, sites, program, kernel, memory, grid) for f in found]
+
+
+def _event(
+    f: FindingStruct,
+    sites: dict[int, Site | None],
+    program: Program,
+    kernel: str,
+    memory: Sequence[Memory],
+    grid: tuple[int, int, int],
+) -> Event:
+    kind = KINDS[f.kind]
+    block, thread = tuple(f.block), tuple(f.thread)
+    argument, index, offset, detail = kernel, None, None, f.text.decode()
+    if f.space < len(memory):
+        space = memory[f.space]
+        if isinstance(space, Shadow):
+            region, index, offset = locate(space.regions, space.low + f.offset)
+            argument, span = region.name, space.size
+        else:
+            argument, offset, span = f"{'shared' if space.shared else 'device'} {space.name}", f.offset, space.size
+        detail = _detail(kind, f, argument, index, span, grid)
+    elif kind is Kind.WILD_POINTER:
+        detail = f"{_ACCESS[f.now]} {f.size} bytes at {f.offset & (2**64 - 1):#x}, near no argument"
+    threads = (thread, tuple(f.other_thread)) if kind in _TWO_SIDED else (thread,)
+    programs = (block, _block(f.other_block, grid)) if kind in _TWO_SIDED else (block,)
+    return Event(
+        kind=kind,
+        argument=argument,
+        detail=f"block {block} thread {thread} {detail}",
+        site=sites.get(f.site),
+        other_site=sites.get(f.other_site),
+        index=index,
+        offset=offset,
+        programs=programs,
+        threads=threads,
+        count=f.count,
+        kernel=kernel,
+    )
+
+
+def _detail(
+    kind: Kind, f: FindingStruct, argument: str, index: tuple[int, ...] | None, span: int, grid: tuple[int, int, int]
+) -> str:
+    verb = f"{_ACCESS[f.now]} {f.size} bytes"
+    where = f"{argument}{list(index) if index is not None else f' + {f.offset} bytes'}"
+    if kind in (Kind.OUT_OF_BOUNDS_READ, Kind.OUT_OF_BOUNDS_WRITE):
+        if f.offset >= 0:
+            return f"{verb}, {f.offset + f.size - span} bytes past the end of {argument} ({span} bytes long)"
+        return f"{verb}, {-f.offset} bytes before {argument}"
+    if kind in (Kind.GAP_READ, Kind.GAP_WRITE):
+        return f"{verb} of {where}, inside the storage but no element of the tensor"
+    if kind is Kind.INPUT_WRITE:
+        return f"{verb} of {where}, an input"
+    if kind is Kind.UNINITIALIZED_READ:
+        return f"{verb} of {where}, which nothing has written"
+    other = _block(f.other_block, grid)
+    who = f"thread {tuple(f.other_thread)}" if other == tuple(f.block) else f"block {other} thread {tuple(f.other_thread)}"
+    return f"{_ACCESS[f.now]} {where}, which {who} {_ACCESS[f.other_kind]}, and nothing orders the two"
+
+
+def _block(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    return number % grid[0], number // grid[0] % grid[1], number // grid[0] // grid[1]

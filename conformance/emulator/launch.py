@@ -1,0 +1,168 @@
+"""One launch of a CUDA kernel on CPU tensors: CUDA's own limits first, then the run, then what it did wrong."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import signal
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from conformance.emulator.abi import MAX_SPACES, ORDERS, Launch, Report, SpaceStruct
+from conformance.emulator.findings import Memory, events
+from conformance.emulator.program import Program, Variable
+from conformance.emulator.shadow import Shadow, shadows, unknown
+from conformance.events import Event, Kind
+from conformance.observation import Geometry, Observation
+
+# CUDA programming guide, technical specifications per compute capability (the same from 8.0 to 12.0)
+MAX_BLOCK = (1024, 1024, 64)
+MAX_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_SHARED = 227 * 1024  # with the opt-in attribute, sm_90
+DEFAULT_SHARED = 48 * 1024  # without it
+SECONDS = 60.0  # a launch that takes longer hangs; the slowest clean corpus launch takes 0.1 s
+
+_pools: list[int] = []
+_lock = threading.RLock()  # stacks and shadow memory are shared by all programs of the process
+
+
+class KernelFailure(RuntimeError):
+    """A launch that nothing observes crashed, hung, met a failed assertion or could not go on."""
+
+
+class LaunchError(ValueError):
+    """The launch configuration is one that CUDA refuses."""
+
+
+def check_configuration(
+    kernel: str, grid: Sequence[int], block: Sequence[int], shared: int, *, shared_limit: int = MAX_SHARED
+) -> None:
+    """Refuse what CUDA refuses.
+
+    Raises:
+        LaunchError: names the dimension and the limit.
+    """
+    for word, sizes, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
+        for axis, size, limit in zip("xyz", sizes, limits, strict=True):
+            if not 1 <= size <= limit:
+                raise LaunchError(f"{kernel}: invalid configuration: {word} {tuple(sizes)}: {axis} = {size} is outside 1..{limit}")
+    if math.prod(block) > MAX_THREADS:
+        raise LaunchError(f"{kernel}: invalid configuration: block {tuple(block)} has {math.prod(block)} threads, CUDA allows {MAX_THREADS}")
+    if not 0 <= shared <= shared_limit:
+        raise LaunchError(
+            f"{kernel}: invalid argument: {shared} bytes of dynamic shared memory, {shared_limit} are allowed"
+            + (" without cudaFuncAttributeMaxDynamicSharedMemorySize" if shared_limit == DEFAULT_SHARED else "")
+        )
+
+
+def launch(
+    program: Program,
+    name: str,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    args: Sequence[Any],
+    *,
+    shared: int = 0,
+    observation: Observation | None = None,
+    isolated: bool = False,
+    seconds: float = SECONDS,
+    values: Sequence[Any] | None = None,
+) -> list[Event]:
+    """What the launch did wrong, which `observation` has then too; an unchecked program can only crash, hang or stick.
+
+    `values` are the arguments as ctypes values, where the caller has packed them. `isolated` runs the launch in a child process, whose results are taken over when it ends well.
+
+    Raises:
+        ArgumentError: an argument does not fit the kernel's signature.
+        KeyError: the program has no such kernel.
+        KernelFailure: something went wrong, and there is no observation to tell.
+    """
+    if values is None:
+        values = program.signature(name).pack(args)
+    with _lock:
+        memory: list[Memory] = []
+        if program.checked:
+            memory, spaces = _memory(program, name, args, shared, observation)
+        else:
+            spaces = _storages(args, observation) if isolated else []
+        settings = Launch()
+        settings.grid[:], settings.block[:] = grid, block
+        settings.dynamic_bytes = shared
+        settings.order = ORDERS[observation.order] if observation else 0
+        settings.seed = observation.seed + 1 if observation else 1
+        settings.checked, settings.isolated = program.checked, isolated
+        table = (SpaceStruct * max(1, len(spaces)))(*spaces)
+        settings.spaces, settings.space = len(spaces), ctypes.cast(table, ctypes.POINTER(SpaceStruct))
+        settings.pool = _pool(program)
+        settings.seconds = seconds
+        report = Report()
+        program.run(name, values, settings, report)
+        found = events(report, program, name, memory, grid) if report.findings else []
+        if report.failed:
+            found.append(Event(Kind.CRASH, name, _death(report.failed), kernel=name))
+        if report.stopped:
+            for space in memory:
+                if isinstance(space, Shadow):
+                    space.stopped = True
+    if observation is not None:
+        observation.events.extend(found)
+        observation.float_atomics |= bool(report.float_atomics)
+    elif found and not program.checked:
+        raise KernelFailure("; ".join(map(str, found)))
+    return found
+
+
+def _death(signal_number: int) -> str:
+    if signal_number in set(signal.Signals):
+        return f"the launch ended its process by {signal.Signals(signal_number).name}"
+    return "the launch's process could not be started or ended without a result"
+
+
+def _storages(args: Sequence[Any], observation: Observation | None) -> list[SpaceStruct]:
+    """The whole storages that an isolated launch may have changed."""
+    tensors = [a for a in args if isinstance(a, torch.Tensor)]
+    tensors += [r.tensor for r in observation.arena] if observation else []
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    return [SpaceStruct(base=at, bytes=size) for at, size in storages.items() if size]
+
+
+def record(observation: Observation, name: str, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+    """Note the launch's geometry, and an event where a dimension of the grid exceeds CUDA's limit."""
+    observation.geometry.append(Geometry(name, grid, block))
+    for axis, size, limit in zip("xyz", grid, MAX_GRID, strict=True):
+        if size > limit:
+            detail = f"grid {grid}: {axis} = {size}, CUDA allows {limit}"
+            observation.events.append(Event(Kind.GRID_LIMIT, name, detail, kernel=name))
+
+
+def _memory(
+    program: Program, name: str, args: Sequence[Any], shared: int, observation: Observation | None
+) -> tuple[list[Memory], list[SpaceStruct]]:
+    """What the kernel may touch, and the structures that say so to the runtime."""
+    known = shadows(observation.arena) if observation else []
+    covered = {r.tensor.untyped_storage().data_ptr() for s in known for r in s.regions}
+    for parameter, value in zip(program.signature(name).parameters, args, strict=True):
+        if isinstance(value, torch.Tensor) and (at := value.untyped_storage().data_ptr()) not in covered:
+            covered.add(at)
+            known.append(unknown(value, parameter.name))
+    memory: list[Memory] = [*known, *program.variables]
+    spaces = [s.space() for s in known] + program.variable_spaces()
+    if shared:
+        memory.append(Variable("dynamic shared memory", 0, shared, shared=True))
+        spaces.append(program.dynamic_space(shared))
+    if len(spaces) > MAX_SPACES:
+        raise LaunchError(f"{name}: {len(spaces)} tensors and shared arrays are in reach; the emulator checks at most {MAX_SPACES}")
+    return memory, spaces
+
+
+@functools.cache
+def _pool(program: Program) -> int:
+    """The address of stacks and shadow cells of the process: whichever program comes first makes them."""
+    if not _pools:
+        _pools.append(program.pool())
+    return _pools[0]

@@ -1,0 +1,80 @@
+// What the CUDA dialect, the runtime and the Python side agree on. No standard header: kernels see this text, and NVRTC
+// gives them none either.
+#pragma once
+typedef __UINT8_TYPE__ emu_u8;
+typedef __UINT16_TYPE__ emu_u16;
+typedef __UINT32_TYPE__ emu_u32;
+typedef __UINT64_TYPE__ emu_u64;
+
+enum emu_op {
+  EMU_SHUFFLE, EMU_BALLOT, EMU_ANY, EMU_ALL, EMU_MATCH_ANY, EMU_MATCH_ALL, EMU_SYNC, EMU_ARRIVE,
+  EMU_ADD, EMU_MIN, EMU_MAX, EMU_UMIN, EMU_UMAX, EMU_AND, EMU_OR, EMU_XOR, EMU_CALL,
+};
+enum emu_barrier_op { EMU_BARRIER_PLAIN = -1, EMU_BARRIER_COUNT, EMU_BARRIER_AND, EMU_BARRIER_OR };
+
+// Kinds of finding; conformance/emulator/findings.py holds the same list in the same order.
+enum emu_finding_kind {
+  EMU_OUTSIDE_READ, EMU_OUTSIDE_WRITE, EMU_GAP_READ, EMU_GAP_WRITE, EMU_WILD, EMU_MISALIGNED, EMU_INPUT_WRITE,
+  EMU_UNINITIALIZED, EMU_RACE, EMU_WRITE_CONFLICT, EMU_BARRIER, EMU_DEADLOCK, EMU_WARP, EMU_ASSERT, EMU_CRASH, EMU_HANG,
+};
+
+// Bits of the state of one byte of memory.
+enum emu_state { EMU_ELEMENT = 1, EMU_INIT = 2, EMU_WRITABLE = 4 };
+
+enum emu_space_flags { EMU_SHARED = 1, EMU_TRACKED = 2, EMU_IGNORED = 4 };
+
+// A stretch of memory that a kernel may touch: the span of a storage's tensors, or one shared array. `margin_low` and
+// `margin_high` are the bytes before and after it that belong to the same allocation, where a wrong access does no harm.
+struct emu_space {
+  void *base;
+  emu_u64 bytes, margin_low, margin_high;
+  emu_u8 *state;
+  emu_u32 grain, flags;
+};
+
+struct emu_finding {
+  emu_u32 kind, site, other_site, space;
+  long long offset;
+  emu_u32 size, block[3], thread[3], other_block, other_thread[3], count, other_kind, now;
+  char text[192];
+};
+
+enum { EMU_MAX_FINDINGS = 64, EMU_ROUNDS = 1 << 16 };
+
+struct emu_report {
+  emu_u32 findings, stopped, float_atomics, failed;
+  emu_u64 reads, writes, shared_reads, shared_writes, switches;
+  struct emu_finding finding[EMU_MAX_FINDINGS];
+};
+
+enum emu_order { EMU_ROW, EMU_REVERSE, EMU_RANDOM };
+
+struct emu_launch {
+  emu_u32 grid[3], block[3], dynamic_bytes, order;
+  emu_u64 seed;
+  emu_u32 checked, isolated, spaces;
+  struct emu_space *space;
+  void *pool;
+  double seconds;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+emu_u64 emu_warp(emu_u32 op, emu_u32 mask, emu_u64 value, int source, void (*call)(void **));
+int emu_barrier(int op, int predicate, int identity);
+// `bytes` with EMU_ROUNDS where the order of two such updates shows in the last bits.
+void emu_atomic(const void *p, emu_u32 bytes);
+void emu_fence(void);
+void emu_stop(const char *what);
+void emu_copy_async(void *shared, const void *global, emu_u32 bytes, emu_u32 zero_fill);
+void emu_copy_commit(void);
+void emu_copy_wait(emu_u32 pending);
+void *emu_dynamic_shared(void);
+void emu_dynamic_shared_size(emu_u32 *bytes);
+emu_u32 emu_active_mask(void);
+void *emu_pool(void);
+void emu_run(void (*kernel)(void **), void **args, const struct emu_launch *, struct emu_report *);
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,14 @@
+// The runtime as one translation unit, so that the checks are inlined into the callbacks.
+#include <cstddef>
+#include "machine.h"
+// order matters: each file uses the ones above it
+#include "fibers.cpp"
+#include "findings.cpp"
+#include "collectives.cpp"
+#include "checker.cpp"
+#include "fences.cpp"
+#include "copies.cpp"
+#include "callbacks.cpp"
+#include "scheduler.cpp"
+#include "guard.cpp"
+#include "launch.cpp"

@@ -1,0 +1,140 @@
+"""What is known of each byte of a storage: element or gap, written or not, and who may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from conformance.emulator.abi import ELEMENT, INIT, TRACKED, WRITABLE, SpaceStruct
+from conformance.regions import Arena, Region, Role
+
+
+class Shadow:
+    """The state bytes of the part of one storage that its regions span; lives on `Region.shadow` of each of them.
+
+    `stopped` says that a launch on this memory was abandoned: what is unwritten then means nothing.
+    """
+
+    def __init__(self, regions: Sequence[Region]) -> None:
+        self.regions = tuple(regions)
+        self.low = min(_start(r.tensor) for r in regions)
+        high = max(_start(r.tensor) + _span(r.tensor) for r in regions)
+        self.size = max(0, high - self.low)
+        storage = regions[0].tensor.untyped_storage()
+        self.margins = (self.low - storage.data_ptr(), max(0, storage.data_ptr() + storage.nbytes() - high))
+        self.state: npt.NDArray[np.uint8] = np.zeros(self.size + 16, dtype=np.uint8)  # 16: the widest load of states
+        self.stopped = False
+        self._filled: set[int] = set()
+        for region in regions:
+            writable = 0 if region.role is Role.IN else WRITABLE
+            self._elements(region.tensor)[...] |= ELEMENT | writable
+            if previous := region.shadow if isinstance(region.shadow, Shadow) else None:
+                self._elements(region.tensor)[...] |= previous._elements(region.tensor) & INIT
+            region.shadow = self
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in that a region holds values now (the launcher filled it between two launches)."""
+        for region in self.regions:
+            if (region.initialized or region.role in (Role.IN, Role.INOUT)) and id(region) not in self._filled:
+                self._elements(region.tensor)[...] |= INIT
+                self._filled.add(id(region))
+
+    def space(self) -> SpaceStruct:
+        """The structure that the runtime reads."""
+        tracked = any(r.role is not Role.IN for r in self.regions)
+        grain = min(4, *(r.tensor.element_size() for r in self.regions), 4)
+        return SpaceStruct(self.low, self.size, *self.margins, self.state.ctypes.data, grain, TRACKED if tracked else 0)
+
+    def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
+        """How many elements of `tensor` hold no value, and the logical index of the first."""
+        if self.stopped or tensor.numel() == 0:
+            return 0, None
+        missing = ((self._elements(tensor) & INIT) == 0).any(axis=-1)
+        count = int(missing.sum())
+        return count, tuple(int(i) for i in np.argwhere(missing)[0]) if count else None
+
+    def _elements(self, tensor: torch.Tensor) -> npt.NDArray[np.uint8]:
+        """The state bytes of the elements: the tensor's shape, and one axis more for the bytes of an element."""
+        size = tensor.element_size()
+        start = _start(tensor) - self.low
+        return np.lib.stride_tricks.as_strided(
+            self.state[start:],
+            shape=(*tensor.shape, size),
+            strides=(*(s * size for s in tensor.stride()), 1),
+            writeable=True,
+        )
+
+
+def shadows(arena: Arena) -> list[Shadow]:
+    """The shadows of all storages of an arena, made where they are missing."""
+    groups: dict[int, list[Region]] = {}
+    for region in arena:
+        groups.setdefault(region.tensor.untyped_storage().data_ptr(), []).append(region)
+    found = []
+    for regions in groups.values():
+        known = regions[0].shadow
+        if isinstance(known, Shadow) and len(known.regions) == len(regions):
+            known.refresh()
+            found.append(known)
+        else:
+            found.append(Shadow(regions))
+    return found
+
+
+def unknown(tensor: torch.Tensor, name: str) -> Shadow:
+    """The shadow of a tensor that no arena knows: its whole storage, filled and writable."""
+    storage = tensor.untyped_storage()
+    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload]
+    return Shadow([Region(name, flat, Role.SCRATCH, initialized=True)])
+
+
+def unwritten(region: Region) -> tuple[int, tuple[int, ...] | None]:
+    """How many elements of the region no launch has written (and the launcher did not fill), and the first one's index.
+
+    `(0, None)` for a region that no CUDA launch has seen, and after a launch that was abandoned.
+    """
+    return region.shadow.unwritten(region.tensor) if isinstance(region.shadow, Shadow) else (0, None)
+
+
+def locate(regions: Iterable[Region], address: int) -> tuple[Region, tuple[int, ...] | None, int]:
+    """The region that an address belongs to or is nearest to, the logical index of its element, and its byte offset."""
+    best: tuple[int, Region, tuple[int, ...] | None] | None = None
+    for region in regions:
+        start, span = _start(region.tensor), _span(region.tensor)
+        index = _index(region.tensor, address - start)
+        distance = -1 if index is not None else max(start - address, address - (start + span) + 1, 0)
+        if best is None or distance < best[0]:
+            best = (distance, region, index)
+    if best is None:
+        raise ValueError("no region to locate an address in")
+    return best[1], best[2], address - _start(best[1].tensor)
+
+
+def _index(tensor: torch.Tensor, offset: int) -> tuple[int, ...] | None:
+    """The logical index of the element at a byte offset, None between elements (exact where elements do not overlap)."""
+    if offset < 0 or tensor.numel() == 0:
+        return None
+    rest = offset // tensor.element_size()
+    index = [0] * tensor.dim()
+    for axis in sorted(range(tensor.dim()), key=lambda a: -tensor.stride(a)):
+        if tensor.stride(axis) > 0 and tensor.shape[axis] > 1:
+            index[axis] = min(rest // tensor.stride(axis), tensor.shape[axis] - 1)
+            rest -= index[axis] * tensor.stride(axis)
+    return tuple(index) if rest == 0 else None
+
+
+def _start(tensor: torch.Tensor) -> int:
+    if tensor.data_ptr():
+        return tensor.data_ptr()
+    return tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.element_size()
+
+
+def _span(tensor: torch.Tensor) -> int:
+    if tensor.numel() == 0:
+        return 0
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return (last + 1) * tensor.element_size()

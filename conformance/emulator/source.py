@@ -1,0 +1,119 @@
+"""CUDA source text: which kernels it has, and the one rewriting that the host compiler needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import re
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_QUALIFIED = r"(?:(?:static|inline|__launch_bounds__\s*\([^)]*\)|__cluster_dims__\s*\([^)]*\))\s*)*"
+_KERNEL = re.compile(rf"__global__\s+{_QUALIFIED}void\s+{_QUALIFIED}(\w+)\s*\(")
+_DYNAMIC = re.compile(
+    r"extern\s+__shared__\s+((?:(?:__align__|alignas)\s*\(\s*\w+\s*\)\s+)?)([\w:\s]+?(?:<[^;<>]*>)?)\s*\b(\w+)\s*\[\s*\]((?:\s*\[[^\]]+\])*)\s*;"
+)
+_STATIC = re.compile(r"(?<!extern )(\b__shared__\s+)([^;{}=()]*(?:\([^()]*\)[^;{}=()]*)*);")
+_DECLARATOR = re.compile(r"\w+\s*(?:\[[^\]]*\]\s*)*$")
+_EXTERN_C = re.compile(r'extern\s+"C"')
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A `__global__` function in a source text, and the names of its parameters in order."""
+
+    name: str
+    parameters: tuple[str, ...]
+    callable_by_name: bool  # declared extern "C"
+
+
+def without_comments(text: str) -> str:
+    """The text with each comment blanked out, lines kept."""
+    return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+
+
+def kernels(text: str) -> tuple[Kernel, ...]:
+    """The kernels that `text` defines or declares, in order, each once.
+
+    >>> kernels('extern "C" __global__ void add(const float* __restrict__ x, int n) {}')
+    (Kernel(name='add', parameters=('x', 'n'), callable_by_name=True),)
+    """
+    plain = without_comments(text)
+    found: dict[str, Kernel] = {}
+    for match in _KERNEL.finditer(plain):
+        end = _closing(plain, match.end() - 1)
+        names = tuple(_parameter_name(p) for p in _split(plain[match.end() : end]))
+        by_name = _is_extern_c(plain, match.start())
+        found.setdefault(match[1], Kernel(match[1], names, by_name))
+    return tuple(found.values())
+
+
+def rewritten(text: str) -> str:
+    """The text as the host compiler takes it, lines kept.
+
+    `extern __shared__ T s[]` becomes a pointer, since the host knows no array of unknown size there; and
+    `__shared__ T a[8], b[8]` two declarations, so that each array has its own red zone.
+    """
+    text = _STATIC.sub(_one_declaration_each, text)
+    return _DYNAMIC.sub(lambda m: f"EMU_DYNAMIC_SHARED({m[2].strip()}, {m[3]}, {m[4]});", text)
+
+
+def included(text: str, folders: tuple[str, ...]) -> tuple[str, ...]:
+    """The texts of the files that `text` includes by quoted name and that lie in `folders`, and theirs in turn."""
+    seen: dict[pathlib.Path, str] = {}
+    waiting = [text]
+    while waiting:
+        for name in _INCLUDE.findall(waiting.pop()):
+            for folder in folders:
+                path = pathlib.Path(folder) / name
+                if path not in seen and path.is_file():
+                    seen[path] = path.read_text()
+                    waiting.append(seen[path])
+                    break
+    return tuple(seen.values())
+
+
+def _one_declaration_each(match: re.Match[str]) -> str:
+    declarators = _split(match[2])
+    first = _DECLARATOR.search(declarators[0])
+    if len(declarators) == 1 or first is None:
+        return match[0]
+    kind = declarators[0][: first.start()]
+    return " ".join(f"{match[1]}{d if i == 0 else kind + d.strip()};" for i, d in enumerate(declarators))
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 0
+    for i in range(start, len(text)):
+        depth += (text[i] == "(") - (text[i] == ")")
+        if depth == 0:
+            return i
+    return len(text)
+
+
+def _split(parameters: str) -> list[str]:
+    parts, depth = [""], 0
+    for c in parameters:
+        depth += (c in "(<[{") - (c in ")>]}")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [p for p in parts if p.strip()]
+
+
+def _parameter_name(parameter: str) -> str:
+    words = re.findall(r"\w+", parameter.partition("=")[0].partition("[")[0])
+    return words[-1] if words else ""
+
+
+def _is_extern_c(text: str, start: int) -> bool:
+    """Whether the kernel at `start` is declared extern "C", alone or inside a block."""
+    line = re.split(r"[;{}]", text[:start])[-1]
+    if _EXTERN_C.search(line):
+        return True
+    for match in re.finditer(r'extern\s+"C"\s*\{', text[:start]):
+        inside = text[match.end() : start]
+        if inside.count("{") >= inside.count("}"):
+            return True
+    return False

@@ -1,0 +1,45 @@
+"""RMSNorm of float64 with an eps that was rounded to single precision."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from conformance.faults.fault import Fault
+from conformance.faults.launchers import launch_rows
+from conformance.ops import rms_norm
+
+
+@triton.jit
+def _kernel(
+    x_ptr, w_ptr, out_ptr, columns, eps: tl.float64, COMPUTE: tl.constexpr, FIXED: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    live = column < columns
+    x = tl.load(x_ptr + row * columns + column, mask=live, other=0.0).to(COMPUTE)
+    w = tl.load(w_ptr + column, mask=live, other=0.0).to(COMPUTE)
+    small = tl.full((1,), eps, COMPUTE if FIXED else tl.float32).to(COMPUTE)
+    out = x / tl.sqrt(tl.sum(x * x, axis=0) / columns + small) * w
+    tl.store(out_ptr + row * columns + column, out.to(out_ptr.dtype.element_ty), mask=live)
+
+
+def _faulty(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+    return launch_rows(_kernel, x, w, scalars=(eps,), fixed=False)
+
+
+def _fixed(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
+    return launch_rows(_kernel, x, w, scalars=(eps,), fixed=True)
+
+
+fault = Fault(
+    name="rms_norm_single_eps",
+    op=rms_norm,
+    kernel=_faulty,
+    fixed=_fixed,
+    oracles=("accuracy",),
+    klass="DTYPE",
+    line="COMPUTE if FIXED else tl.float32",
+    source="flagos-ai/FlagGems#2624",
+)

@@ -1,0 +1,42 @@
+"""Softmax that does not subtract the maximum: exp overflows from 89 on."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from conformance.faults.fault import Fault
+from conformance.faults.launchers import launch_rows
+from conformance.ops import softmax
+
+
+@triton.jit
+def _kernel(x_ptr, out_ptr, columns, COMPUTE: tl.constexpr, FIXED: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    live = column < columns
+    x = tl.load(x_ptr + row * columns + column, mask=live, other=-float("inf")).to(COMPUTE)
+    numerator = tl.exp(x - tl.max(x, axis=0)) if FIXED else tl.exp(x)
+    out = numerator / tl.sum(numerator, axis=0)
+    tl.store(out_ptr + row * columns + column, out.to(out_ptr.dtype.element_ty), mask=live)
+
+
+def _faulty(x: torch.Tensor) -> torch.Tensor:
+    return launch_rows(_kernel, x, fixed=False)
+
+
+def _fixed(x: torch.Tensor) -> torch.Tensor:
+    return launch_rows(_kernel, x, fixed=True)
+
+
+fault = Fault(
+    name="softmax_no_max",
+    op=softmax,
+    kernel=_faulty,
+    fixed=_fixed,
+    oracles=("accuracy", "special_values"),
+    klass="STAB",
+    line="else tl.exp(x)",
+    source="linkedin/Liger-Kernel#862",
+)

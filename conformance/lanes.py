@@ -1,0 +1,109 @@
+"""The lanes of a trial: each test id is one lane, with the calls it draws and what it does with each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+from hypothesis.strategies import SearchStrategy
+
+from conformance.launch import Launch
+from conformance.oracles import (
+    accuracy,
+    batch_invariance,
+    bounds,
+    configs,
+    crash,
+    determinism,
+    exact,
+    huge_strides,
+    inputs_kept,
+    layouts,
+    metadata,
+    offsets,
+    races,
+    refusals,
+    relations,
+    special_values,
+    written,
+)
+from conformance.oracles.objection import Objection
+from conformance.trial import Trial
+from strategies import Call
+
+# The memory oracles look at any launch; the value oracles at those whose values they are made for.
+MEMORY: tuple[ModuleType, ...] = (crash, bounds, written, inputs_kept, metadata, races, offsets)
+LAUNCH: tuple[ModuleType, ...] = (*MEMORY, accuracy)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lane:
+    """A test id: which calls are drawn, and what is asked of each.
+
+    `law` says it in a sentence; `skip` gives the reason why the lane does not apply to a trial, None if it does.
+    """
+
+    id: str
+    law: str
+    draw: Callable[[Trial, torch.dtype | None], SearchStrategy[Any]]
+    check: Callable[[Trial, Any], list[Objection]]
+    skip: Callable[[Trial], str | None] = lambda trial: None
+
+
+def objections(trial: Trial, launch: Launch, oracles: Sequence[ModuleType]) -> list[Objection]:
+    """What the launch oracles say of one launch, in their order."""
+    found: list[Objection] = []
+    for oracle in oracles:
+        found.extend(oracle.check(trial, launch))
+    return found
+
+
+def _calls(lane: str) -> Callable[[Trial, torch.dtype | None], SearchStrategy[Call]]:
+    def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
+        promises = trial.promises
+        return trial.op.calls(dtype=dtype, lane=lane, layouts=promises.layouts, limits=dict(promises.limits))
+
+    return draw
+
+
+def _judged(*oracles: ModuleType) -> Callable[[Trial, Call], list[Objection]]:
+    def check(trial: Trial, call: Call) -> list[Objection]:
+        return objections(trial, trial.launch(call), oracles)
+
+    return check
+
+
+LANES: dict[str, Lane] = {
+    lane.id: lane
+    for lane in (
+        Lane("launch", "Each launch keeps the laws of memory and of accuracy.", _calls("numeric"), _judged(*LAUNCH)),
+        Lane(
+            "special_values",
+            special_values.LAW,
+            _calls("special"),
+            _judged(*MEMORY, special_values),
+        ),
+        Lane("exact", exact.LAW, _calls("exact"), _judged(*MEMORY, exact), exact.skip),
+        Lane("determinism", determinism.LAW, _calls("numeric"), determinism.check, determinism.skip),
+        Lane("layouts", layouts.LAW, _calls("numeric"), layouts.check, layouts.skip),
+        Lane(
+            "batch_invariance",
+            batch_invariance.LAW,
+            _calls("numeric"),
+            batch_invariance.check,
+            batch_invariance.skip,
+        ),
+        Lane("configs", configs.LAW, _calls("numeric"), configs.check, configs.skip),
+        Lane("relations", relations.LAW, _calls("numeric"), relations.check, relations.skip),
+        Lane("offsets", huge_strides.LAW, huge_strides.draw, huge_strides.check, huge_strides.skip),
+        Lane("refusals", refusals.LAW, refusals.draw, refusals.check, refusals.skip),
+    )
+}
+
+
+def of(trial: Trial) -> tuple[str, ...]:
+    """The ids of the lanes that apply to a trial, in the order of the table."""
+    return tuple(name for name, lane in LANES.items() if lane.skip(trial) is None)

@@ -1,0 +1,226 @@
+"""One observed run of a kernel on a call: place the arguments, call the kernel as shipped, keep what was seen."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from conformance import runtime
+from conformance.events import Event
+from conformance.memory import Allocations, Allocator, Placed, intercept, place, plain
+from conformance.observation import Geometry, Observation, Order, observe
+from conformance.poison import Poison
+from conformance.regions import Arena, Role
+from strategies import Call, TensorDescription
+from strategies.layouts import dense_strides
+
+if TYPE_CHECKING:
+    from conformance.op import Op
+
+Kernel = Callable[..., Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to launch; what differs between two launches of one call is all in here.
+
+    Every launch is traced: what an untraced one writes out of bounds lands in the memory of the test process.
+    """
+
+    order: Order = "row"
+    seed: int = 0
+    poison: Poison = "nan"
+    dry: bool = False
+    config: int | None = None
+    tune: bool = False
+    meta: tuple[tuple[str, Any], ...] = ()
+    allocator: Allocator = plain
+    contiguous: bool = False  # give the kernel contiguous copies of every argument
+
+
+@dataclasses.dataclass(eq=False)
+class Launch:
+    """What one run did.
+
+    `values` are the logical values of the tensor arguments before the launch (contiguous, on the CPU), `outputs` what
+    the kernel gave: mutated arguments, then returned tensors. `error` is what it raised, `returned` what it returned
+    when that was no tensor.
+    """
+
+    call: Call
+    settings: Settings
+    values: dict[str, torch.Tensor]
+    placed: dict[str, Placed]
+    allocations: list[Placed]
+    outputs: list[torch.Tensor]
+    events: list[Event]
+    geometry: list[Geometry]
+    configs: int
+    float_atomics: bool
+    seconds: float
+    error: Exception | None = None
+    returned: object = None
+
+    def output_placed(self, index: int) -> Placed | None:
+        """The guarded storage that output number `index` lies in, None if torch made it elsewhere."""
+        address = self.outputs[index].untyped_storage().data_ptr()
+        for placed in (*self.placed.values(), *self.allocations):
+            if placed.storage.numel() and placed.storage.untyped_storage().data_ptr() == address:
+                return placed
+        return None
+
+
+class KernelExit(Exception):
+    """The kernel called sys.exit."""
+
+
+@functools.lru_cache(maxsize=4096)
+def keyword_names(function: Callable[..., Any], names: tuple[str, ...]) -> frozenset[str]:
+    """Those of `names` that the function takes by keyword only; the rest are passed by position."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # builtins without a signature take positions
+        return frozenset()
+    return frozenset(n for n in names if n in parameters and parameters[n].kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+def invoke(function: Callable[..., Any], arguments: Mapping[str, Any], meta: Sequence[tuple[str, Any]] = ()) -> Any:
+    """What the function returns for the arguments in the op's order, keyword-only ones by keyword."""
+    keywords = keyword_names(function, tuple(arguments))
+    positional = [value for name, value in arguments.items() if name not in keywords]
+    return function(*positional, **{name: arguments[name] for name in arguments if name in keywords}, **dict(meta))
+
+
+def launch(
+    kernel: Kernel,
+    op: Op,
+    call: Call,
+    settings: Settings | None = None,
+    *,
+    values: Mapping[str, torch.Tensor] | None = None,
+) -> Launch:
+    """The record of one run of `kernel` on `call`; what the kernel raises is in it, not raised.
+
+    `values` replaces the logical values of tensor arguments; where the shape differs, or an axis was expanded, the
+    layout then is contiguous.
+    """
+    settings = settings or Settings()
+    device = runtime.device()
+    arena = Arena()
+    arguments: dict[str, Any] = {}
+    placed: dict[str, Placed] = {}
+    logical: dict[str, torch.Tensor] = {}
+    for name, value in call.arguments:
+        if not isinstance(value, TensorDescription):
+            arguments[name] = value
+            continue
+        shape, strides, offset = value.shape, value.layout.strides, value.layout.offset
+        content = values.get(name) if values is not None else None
+        if content is None:
+            content = value.values.fill(shape, value.dtype)
+        elif tuple(content.shape) != shape or 0 in strides:
+            shape, strides, offset = tuple(content.shape), dense_strides(tuple(content.shape)), 0
+        if settings.contiguous:
+            if 0 in strides:
+                content = _expanded(content, strides)
+            strides, offset = dense_strides(shape), 0
+        role = op.role(name)
+        item = place(
+            name,
+            content,
+            strides,
+            offset,
+            role=role,
+            arena=arena,
+            device=device,
+            poison=settings.poison,
+            allocator=settings.allocator,
+            initialized=role is not Role.OUT,
+        )
+        placed[name] = item
+        arguments[name] = item.tensor
+        logical[name] = _expanded(content, strides) if 0 in strides and not settings.contiguous else content
+    allocations = Allocations(arena, device, settings.poison, settings.allocator)
+    observation = Observation(
+        arena,
+        order=settings.order,
+        seed=settings.seed,
+        dry=settings.dry,
+        config=settings.config,
+        tune=settings.tune,
+    )
+    error: Exception | None = None
+    result: Any = None
+    runtime.prepare()
+    started = time.perf_counter()
+    with observe(observation), intercept(allocations):
+        try:
+            result = invoke(kernel, arguments, settings.meta)
+            runtime.synchronize()
+        except SystemExit as stop:
+            error = KernelExit(f"the kernel called sys.exit({stop.code!r})")
+        except Exception as raised:  # noqa: BLE001 - whatever the kernel raises is the kernel's, and kept in the record
+            error = raised
+    seconds = time.perf_counter() - started
+    outputs, returned = ([], None) if error is not None or settings.dry else _outputs(op, placed, result)
+    return Launch(
+        call=call,
+        settings=settings,
+        values=logical,
+        placed=placed,
+        allocations=allocations.placed,
+        outputs=outputs,
+        events=_named(observation.events, outputs, allocations.placed),
+        geometry=observation.geometry,
+        configs=observation.configs,
+        float_atomics=observation.float_atomics,
+        seconds=seconds,
+        error=error,
+        returned=returned,
+    )
+
+
+def _expanded(content: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """The values that a view with stride-0 axes shows: its first slice along each, repeated."""
+    first = content[tuple(slice(0, 1) if s == 0 else slice(None) for s in strides)]
+    return first.expand(content.shape).contiguous()
+
+
+def _outputs(op: Op, placed: Mapping[str, Placed], result: Any) -> tuple[list[torch.Tensor], object]:
+    """Mutated arguments in the op's order, then returned tensors that are not those; and what was no tensor."""
+    outputs = [placed[name].tensor for name in op.mutates if name in placed]
+    items = result if isinstance(result, (tuple, list)) else () if result is None else (result,)
+    for item in items:
+        if not isinstance(item, torch.Tensor):
+            return outputs, item
+        if not any(item is known or _same_view(item, known) for known in outputs[: len(op.mutates)]):
+            outputs.append(item)
+    return outputs, None
+
+
+def _same_view(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return (
+        one.data_ptr() == other.data_ptr()
+        and one.shape == other.shape
+        and one.stride() == other.stride()
+        and one.dtype == other.dtype
+        and one.numel() > 0
+    )
+
+
+def _named(events: list[Event], outputs: list[torch.Tensor], allocations: list[Placed]) -> list[Event]:
+    """The events, with the allocations that the kernel returned called `output i`."""
+    if not events:
+        return events
+    names = {}
+    for i, output in enumerate(outputs):
+        for item in allocations:
+            if output.untyped_storage().data_ptr() == item.storage.untyped_storage().data_ptr():
+                names[item.name] = "output" if len(outputs) == 1 else f"output {i}"
+    return [dataclasses.replace(e, argument=names.get(e.argument, e.argument)) for e in events]

@@ -1,0 +1,256 @@
+"""Guarded, poisoned tensors: what the kernel under test is given, and what it allocates itself.
+
+Every tensor lies in a storage of its own with a guard zone before and after it; guard zones, the gaps of a strided view
+and fresh allocations are filled with poison. Afterwards the bytes of inputs and guard zones are compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+import mmap
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import torch
+
+from conformance.poison import LIMIT, Poison, fill
+from conformance.regions import Arena, Region, Role
+
+# Bytes of guard zone on each side; a multiple of 64, so that the tensor keeps the alignment of its storage, and wider
+# than one 32-lane access of 16-byte vectors.
+GUARD = 512
+
+
+class Allocator(Protocol):
+    """Where storages come from: plain torch memory, lazily committed pages, or fenced device memory.
+
+    An allocator with a method `guarded(elements, offset, dtype, device, *, aligned) -> (storage, first)` lays the guard
+    zones itself: it has none on a side that is flush against an unmapped page.
+    """
+
+    def __call__(self, elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """A 1-D tensor of that many elements, content undefined."""
+        ...
+
+
+def plain(elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """A 1-D tensor from torch's own allocator."""
+    return torch.empty(elements, dtype=dtype, device=device)
+
+
+def lazy(elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """A 1-D CPU tensor of zeros over pages that the system commits when they are touched (MAP_NORESERVE)."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
+    size = max(1, elements) * dtype.itemsize
+    pages = mmap.mmap(-1, size, flags=flags)
+    return torch.frombuffer(pages, dtype=dtype)[:elements]
+
+
+def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """The elements of storage from the first to the last element of a view, both counted; 0 for an empty one."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+
+
+@dataclasses.dataclass(eq=False)
+class Placed:
+    """A tensor in a guarded storage, with its bytes at the start of the launch."""
+
+    name: str
+    tensor: torch.Tensor
+    storage: torch.Tensor
+    region: Region
+    before: torch.Tensor | None  # None where the storage is too large to copy
+
+    def changed(self) -> torch.Tensor | None:
+        """The byte offsets (from the first element) that changed and may not have; None if there are none.
+
+        For a region that kernels may write only the bytes outside its elements count.
+        """
+        if self.before is None or not self.before.numel():
+            return None
+        after = self.storage.view(torch.uint8)
+        if self.region.role in (Role.OUT, Role.INOUT, Role.SCRATCH):
+            after = after.clone()
+            _elements_of(after, self.tensor).copy_(_elements_of(self.before, self.tensor))
+        if torch.equal(after, self.before):
+            return None
+        first = self.tensor.storage_offset() * self.tensor.element_size()
+        return torch.nonzero(after != self.before).ravel() - first
+
+
+def _elements_of(storage: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """The view of `tensor` into a byte copy of its storage, each element once."""
+    words = storage.view(tensor.dtype)
+    shape = tuple(1 if s == 0 else n for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return words.as_strided(shape, tensor.stride(), tensor.storage_offset())
+
+
+def place(
+    name: str,
+    values: torch.Tensor,
+    strides: tuple[int, ...],
+    offset: int,
+    *,
+    role: Role,
+    arena: Arena,
+    device: torch.device,
+    poison: Poison = "nan",
+    allocator: Allocator = plain,
+    initialized: bool = True,
+    snapshot: bool = True,
+    aligned: bool = False,
+) -> Placed:
+    """The values in a guarded storage of their own, `offset` elements after its aligned base, with those strides.
+
+    Where a stride is 0 the first slice along that axis is taken, for all of it. `aligned` keeps a fenced allocator from
+    giving up the alignment of the base.
+    """
+    shape = tuple(values.shape)
+    storage, first = _storage(allocator, extent(shape, strides), offset, values.dtype, device, aligned)
+    fill(storage, poison)
+    view = storage.as_strided(shape, strides, first + offset)
+    if initialized and values.numel():
+        once = tuple(1 if s == 0 else n for n, s in zip(shape, strides, strict=True))
+        if once != shape:
+            storage.as_strided(once, strides, first + offset).copy_(values[tuple(slice(0, n) for n in once)])
+        else:
+            view.copy_(values)
+    region = arena.add(Region(name, view, role, initialized))
+    small = storage.numel() * storage.element_size() <= LIMIT
+    before = storage.view(torch.uint8).clone() if snapshot and small else None
+    return Placed(name, view, storage, region, before)
+
+
+def _storage(
+    allocator: Allocator, elements: int, offset: int, dtype: torch.dtype, device: torch.device, aligned: bool
+) -> tuple[torch.Tensor, int]:
+    """A storage for `offset + elements` elements and guard zones, and the index of the first of them."""
+    guarded = getattr(allocator, "guarded", None)
+    if guarded is not None:
+        storage, first = guarded(elements, offset, dtype, device, aligned=aligned)
+        return storage, first
+    guard = GUARD // dtype.itemsize
+    return allocator(2 * guard + offset + elements, dtype, device), guard
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the kernel allocates itself
+
+
+@dataclasses.dataclass
+class Allocations:
+    """Collects the tensors that the kernel under test allocates while the block is open."""
+
+    arena: Arena
+    device: torch.device
+    poison: Poison = "nan"
+    allocator: Allocator = plain
+    placed: list[Placed] = dataclasses.field(default_factory=list)
+
+    def guard(self, fresh: torch.Tensor, *, empty: bool) -> torch.Tensor:
+        """A guarded twin of a fresh tensor: same shape, strides, dtype; same values unless it is `empty`.
+
+        A tensor without elements has nothing to guard, and is what torch code makes before it points it elsewhere.
+        """
+        if (
+            not fresh.numel()
+            or fresh.layout != torch.strided
+            or fresh.device.type != self.device.type
+            or fresh.is_quantized
+        ):
+            return fresh
+        name = f"allocation {len(self.placed)}"
+        big = extent(tuple(fresh.shape), fresh.stride()) * fresh.element_size() > LIMIT
+        placed = place(
+            name,
+            fresh,
+            fresh.stride(),
+            0,
+            role=Role.SCRATCH,
+            arena=self.arena,
+            device=fresh.device,
+            poison=self.poison,
+            allocator=lazy if big and fresh.device.type == "cpu" else self.allocator,
+            initialized=not empty and not big,
+            aligned=True,  # kernels may rely on how torch aligns what they allocate
+        )
+        self.placed.append(placed)
+        return placed.tensor.requires_grad_(fresh.requires_grad) if fresh.requires_grad else placed.tensor
+
+
+_state = threading.local()
+
+_EMPTY = ("empty", "empty_like", "empty_strided", "empty_permuted")
+_FILLED = ("zeros", "zeros_like", "ones", "ones_like", "full", "full_like")
+_NEW_EMPTY = ("new_empty", "new_empty_strided")
+_NEW_FILLED = ("new_zeros", "new_ones", "new_full")
+
+
+def _intercepted(original: Callable[..., Any], empty: bool) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def factory(*args: Any, **kwargs: Any) -> Any:
+        collector: Allocations | None = getattr(_state, "allocations", None)
+        if collector is None or kwargs.get("out") is not None:
+            return original(*args, **kwargs)
+        _state.allocations = None  # what guarding allocates is not the kernel's
+        try:
+            return collector.guard(original(*args, **kwargs), empty=empty)
+        finally:
+            _state.allocations = collector
+
+    factory.__wrapped_by_conformance__ = True  # type: ignore[attr-defined]
+    return factory
+
+
+def _install() -> None:
+    """Wrap torch's factories, once a process; outside `intercept` the wrappers cost one attribute look-up.
+
+    Wrapping names is an order of magnitude cheaper than a dispatch or function mode, which pays at every attribute of
+    every tensor (measured: 50 us against 1 us for a typical launcher). A kernel that bound `torch.empty` to a name of
+    its own before the suite was imported is seen all the same: the storage is unknown to the arena, and observers take
+    the whole of it for scratch.
+    """
+    for owner, names, empty in (
+        (torch, _EMPTY, True),
+        (torch, _FILLED, False),
+        (torch.Tensor, _NEW_EMPTY, True),
+        (torch.Tensor, _NEW_FILLED, False),
+    ):
+        for name in names:
+            original = getattr(owner, name)
+            if not hasattr(original, "__wrapped_by_conformance__"):
+                setattr(owner, name, _intercepted(original, empty))
+
+
+@contextlib.contextmanager
+def intercept(allocations: Allocations) -> Iterator[Allocations]:
+    """Let `allocations` guard what torch allocates in this thread inside the block."""
+    _install()
+    before = getattr(_state, "allocations", None)
+    _state.allocations = allocations
+    try:
+        yield allocations
+    finally:
+        _state.allocations = before
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Let torch allocate as usual inside the block: for observers that run torch code of their own in a launch."""
+    before = getattr(_state, "allocations", None)
+    _state.allocations = None
+    try:
+        yield
+    finally:
+        _state.allocations = before
+
+
+def total_bytes(shape: tuple[int, ...], dtype: torch.dtype) -> int:
+    """The bytes of a dense tensor of that shape."""
+    return math.prod(shape) * dtype.itemsize

@@ -1,0 +1,14 @@
+"""The op `embedding`: rows of a table, gathered by index."""
+
+from __future__ import annotations
+
+import strategies as kst
+from conformance.op import Op
+
+embedding = Op(
+    reference=lambda table, index: table[index.long()],
+    inputs=dict(table=kst.tensors("entries", "width"), index=kst.indices("tokens", into="entries")),
+    independent="tokens",
+    exact=True,
+    name="embedding",
+)

@@ -1,0 +1,23 @@
+"""The ops `row_sum` and `row_amax`: reductions over the last axis."""
+
+from __future__ import annotations
+
+import strategies as kst
+from conformance.op import Op
+
+row_sum = Op(
+    reference=lambda x: x.sum(dim=-1),
+    inputs=dict(x=kst.tensors("rows", "cols")),
+    independent="rows",
+    exact=True,
+    name="row_sum",
+)
+
+row_amax = Op(
+    reference=lambda x: x.amax(dim=-1),
+    inputs=dict(x=kst.tensors("rows", "cols")),
+    axes=dict(cols=kst.sizes(min=1)),
+    independent="rows",
+    exact=True,
+    name="row_amax",
+)

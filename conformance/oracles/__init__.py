@@ -1,0 +1,1 @@
+"""The oracles, one law a module."""

@@ -1,0 +1,33 @@
+"""The oracle `crash`."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+from conformance.events import Kind
+from conformance.failures import CrashFailure
+from conformance.launch import Launch
+from conformance.oracles.objection import Objection, from_events
+from conformance.trial import Trial
+
+LAW = "A call that the op and the kernel's promises allow runs to its end and returns tensors."
+KINDS = frozenset({Kind.CRASH, Kind.HANG, Kind.DEVICE_ASSERT, Kind.REJECTED})
+
+
+def check(trial: Trial, launch: Launch) -> list[Objection]:
+    """Object to what the kernel raised, to a failed device assert, to a hang, to what does not compile for a GPU."""
+    found = from_events(CrashFailure, LAW, launch.events, KINDS)
+    if found or launch.error is None:
+        return found
+    error = launch.error.__cause__ or launch.error
+    place = _last_frame(error)
+    summary = f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
+    return [Objection(CrashFailure, LAW, summary, notes=("the call is valid for the op: see the arguments",))]
+
+
+def _last_frame(error: BaseException) -> str | None:
+    here = os.path.dirname(os.path.dirname(__file__))
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
+    own = [f for f in frames if not f.filename.startswith(os.path.join(here, ""))]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else None

@@ -1,0 +1,51 @@
+"""The oracle `metadata`."""
+
+from __future__ import annotations
+
+import torch
+
+from conformance.failures import MetadataFailure
+from conformance.launch import Launch
+from conformance.oracles.objection import Objection
+from conformance.trial import Trial
+
+LAW = "Number, shape, dtype and device of the results are those of the reference."
+
+
+def check(trial: Trial, launch: Launch) -> list[Objection]:
+    """Object to a result that is no tensor, or has another shape, dtype or device than the reference's."""
+    if launch.error is not None:
+        return []
+    wrong = _wrong(trial, launch)
+    return [Objection(MetadataFailure, LAW, wrong)] if wrong else []
+
+
+def _wrong(trial: Trial, launch: Launch) -> str | None:
+    if launch.returned is not None:
+        return (
+            f"the kernel returned {_a(launch.returned)}; return a tensor or a tuple of tensors, "
+            "or None for an op that mutates its arguments"
+        )
+    expected = trial.expected(launch).plain
+    if len(launch.outputs) != len(expected):
+        if not launch.outputs:
+            return f"the kernel returned None; the op has {len(expected)} result(s) and declares nothing as mutated"
+        return f"the kernel gave {len(launch.outputs)} tensors, the reference {len(expected)}"
+    for i, (got, want) in enumerate(zip(launch.outputs, expected, strict=True)):
+        name = "output" if len(expected) == 1 else f"output {i}"
+        if got.shape != want.shape:
+            return f"{name} has shape {tuple(got.shape)}, the reference {tuple(want.shape)}"
+        if got.dtype != want.dtype:
+            return f"{name} has dtype {_short(got.dtype)}, the reference {_short(want.dtype)}"
+        if launch.placed and got.device != next(iter(launch.placed.values())).tensor.device:
+            return f"{name} lies on {got.device}, the arguments on another device"
+    return None
+
+
+def _a(value: object) -> str:
+    name = type(value).__name__
+    return f"a {name}" if name[0] not in "aeiouAEIOU" else f"an {name}"
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

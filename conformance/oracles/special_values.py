@@ -1,0 +1,77 @@
+"""The oracle `special_values`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from conformance import balls
+from conformance.failures import SpecialValuesFailure
+from conformance.launch import Launch
+from conformance.op import OpError
+from conformance.oracles.objection import Objection
+from conformance.trial import Trial, evidence
+
+LAW = "NaN, infinity and finite stand in each element as torch has them, in the call's dtype or in float64."
+
+_CLASSES = ("finite", "nan", "+inf", "-inf")
+
+
+def check(trial: Trial, launch: Launch) -> list[Objection]:
+    """Object to the first element whose class torch has neither way, then to finite values outside their ball.
+
+    Where the ball decides, it decides. Elsewhere an intermediate may overflow, and whether it does depends on the order
+    of operations: what is not finite is right then, but a finite value must stand where torch has one.
+    """
+    if launch.error is not None:
+        return []
+    arguments = trial.op.reference_arguments(launch.call, launch.values)
+    expected = trial.expected(launch)
+    exact = _exact(trial, arguments, expected.plain)
+    for i, (got, plain, wide) in enumerate(zip(launch.outputs, expected.plain, exact, strict=False)):
+        if got.shape != plain.shape or got.dtype != plain.dtype or not got.is_floating_point():
+            continue
+        mine = got.detach().cpu()
+        classes, one, other = _classes(mine), _classes(plain), _classes(wide.to(plain.dtype))
+        wrong = (classes != one) & (classes != other)
+        if trial.promises.nan == "ignore":
+            wrong &= (one != 1) & (other != 1)
+        verdict = balls.judge(mine, expected.balls[i], trial.promises)
+        undecided = torch.from_numpy(balls.undecided(expected.balls[i]))
+        wrong &= (undecided & (classes == 0)) | _mask(verdict.wrong, wrong)
+        if bool(wrong.any()):
+            index = tuple(int(k) for k in wrong.nonzero()[0])
+            name = "the output" if len(launch.outputs) == 1 else f"output {i}"
+            summary = (
+                f"{int(wrong.sum())} of {got.numel()} elements of {name} have the wrong class, the first at {index}: "
+                f"{_CLASSES[classes[index]]}, torch has {_CLASSES[one[index]]}"
+            )
+            return [Objection(SpecialValuesFailure, LAW, summary)]
+        if not verdict.ok and not (trial.promises.nan == "ignore" and bool((one == 1).any())):
+            found = evidence(i, got, verdict)
+            summary = f"got {found.got!r} at {found.index}, allowed [{found.low!r}, {found.high!r}]"
+            return [Objection(SpecialValuesFailure, LAW, summary, value=found)]
+    return []
+
+
+def _mask(flat: Any, like: torch.Tensor) -> torch.Tensor:
+    mask = torch.zeros(like.numel(), dtype=torch.bool)
+    mask[torch.as_tensor(flat, dtype=torch.int64)] = True
+    return mask.reshape(like.shape)
+
+
+def _classes(values: torch.Tensor) -> torch.Tensor:
+    values = values.double()
+    inf = torch.isinf(values)
+    return torch.isnan(values) * 1 + (inf & (values > 0)) * 2 + (inf & (values < 0)) * 3
+
+
+def _exact(trial: Trial, arguments: Mapping[str, Any], plain: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    """The reference in float64; torch's own result again where the reference cannot take float64."""
+    wide = {n: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for n, v in arguments.items()}
+    try:
+        return trial.reference(wide)
+    except OpError:
+        return plain

@@ -1,0 +1,43 @@
+"""The oracle `written`."""
+
+from __future__ import annotations
+
+from conformance.events import Event, Kind
+from conformance.failures import WrittenFailure
+from conformance.launch import Launch
+from conformance.observation import Shadow
+from conformance.oracles.objection import Objection, from_events
+from conformance.poison import is_poison
+from conformance.regions import Role
+from conformance.trial import Trial
+
+LAW = "Each element of an output is written, and nothing depends on memory that nobody wrote."
+KINDS = frozenset({Kind.UNINITIALIZED_READ, Kind.UNWRITTEN})
+
+
+def check(trial: Trial, launch: Launch) -> list[Objection]:
+    """Object to output elements that no program wrote, and to reads of memory that nobody wrote."""
+    events = [*launch.events, *_unwritten(launch)]
+    return from_events(WrittenFailure, LAW, events, KINDS)
+
+
+def _unwritten(launch: Launch) -> list[Event]:
+    found = []
+    for i, output in enumerate(launch.outputs):
+        placed = launch.output_placed(i)
+        if placed is None or placed.region.initialized or placed.region.role is Role.INOUT or not output.numel():
+            continue
+        name = (
+            placed.name if placed.region.role is Role.OUT else "output" if len(launch.outputs) == 1 else f"output {i}"
+        )
+        shadow = placed.region.shadow
+        if isinstance(shadow, Shadow):
+            count, index = shadow.unwritten(output)
+        else:
+            mask = is_poison(output, launch.settings.poison)
+            count = int(mask.sum())
+            index = tuple(int(k) for k in mask.nonzero()[0]) if count else None
+        if count:
+            detail = f"{count} of {output.numel()} elements were never written, the first at {index}"
+            found.append(Event(Kind.UNWRITTEN, name, detail, index=index, count=count))
+    return found

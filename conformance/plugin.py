@@ -1,0 +1,99 @@
+"""The pytest plugin: chooses the runtime before kernels are imported, adds the options, prints header and summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis.errors import InvalidArgument
+
+from conformance import profiles, runtime
+from conformance.report import collection
+from conformance.report.records import save_finding
+from conformance.report.summary import header_line, summary_lines
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the suite."""
+    group = parser.getgroup("conformance", "kernel conformance")
+    group.addoption(
+        "--conformance-runtime",
+        choices=("auto", "interpret", "gpu"),
+        default="auto",
+        help="where kernels run: on the CPU, or compiled on a CUDA device (default: gpu where there is one)",
+    )
+    group.addoption(
+        "--conformance-profile",
+        choices=tuple(profiles.PROFILES),
+        default=None,
+        help="how much is tested: ci (fixed seed), dev, nightly, soak (default: ci where CI is set, else dev)",
+    )
+    group.addoption("--conformance-examples", type=int, metavar="N", help="calls for each test id, over the profile's")
+    group.addoption("--conformance-seed", type=int, metavar="N", help="draw the calls from this seed")
+    group.addoption(
+        "--conformance-json", metavar="PATH", help="write the results as JSON (`conformance report` reads it)"
+    )
+    group.addoption(
+        "--stock-interpreter",
+        action="store_true",
+        help="run Triton's own interpreter, without batching, tracing and repairs",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose runtime and profile; both must stand before test modules import kernels."""
+    try:
+        runtime.select(config.getoption("--conformance-runtime"), stock=config.getoption("--stock-interpreter"))
+        profiles.select(
+            config.getoption("--conformance-profile"),
+            examples=config.getoption("--conformance-examples"),
+            seed=config.getoption("--conformance-seed"),
+        )
+    except (runtime.RuntimeUnavailable, InvalidArgument) as error:
+        raise pytest.UsageError(str(error)) from None
+    profiles.current().seed  # noqa: B018 - fixes the seed before xdist starts workers, which inherit the environment
+    config.addinivalue_line("markers", "gpu: needs a CUDA device")
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(_Workers(), "conformance-workers")
+
+
+class _Workers:
+    """Brings the reports of xdist workers to the controller."""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take over what an ended worker found."""
+        output = getattr(node, "workeroutput", {})
+        collection.from_worker_output(output)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say which runtime, versions, device, profile and seed are in use."""
+    profile = profiles.current()
+    return [
+        header_line(runtime.versions()),
+        f"conformance: profile {profile.name}, {profile.examples} examples an id, seed {profile.seed}",
+    ]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send the reports on from a worker; write the results file and the findings elsewhere."""
+    output = getattr(session.config, "workeroutput", None)  # only xdist workers have one
+    if output is not None:
+        collection.to_worker_output(output)
+        return
+    for finding in (f for report in collection.reports() for f in report.findings):
+        save_finding(finding)
+    path = session.config.getoption("--conformance-json")
+    if path:
+        collection.write(path)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the worst ratios, the counts of examples and the skips by reason."""
+    lines = summary_lines(collection.reports())
+    if lines:
+        terminalreporter.section("conformance")
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -1,0 +1,104 @@
+"""Which classes of the input space the calls of a case have reached, and which they have not."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from conformance.observation import Geometry
+from conformance.report.tiles import tile_shape
+from strategies import LAYOUTS, Call
+
+# The classes that a full run reaches in each dimension; a class with no example is a hole. Sizes are those at which
+# kernels fail (block boundaries) or for which Triton compiles another kernel (1, multiples of 16).
+DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "axis size": ("0", "1", "multiple of 16", "power of two + 1", "power of two - 1", "prime", "other"),
+    "last axis mod BLOCK": ("0", "1", "BLOCK - 1", "between", "shorter than BLOCK"),
+    "layout": LAYOUTS,
+    "dtype": (),
+    "values": (),
+    "programs": ("0", "1", "2 to 4", "5 to 16", "more than 16"),
+}
+
+
+class Coverage:
+    """Counts of calls by dimension and class of the input space."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = {}
+
+    def count(self, call: Call, geometry: Sequence[Geometry] = ()) -> None:
+        """Count a call and the launches that it made."""
+        for dimension, name in set(_classes(call, geometry)):
+            self._counts.setdefault(dimension, Counter())[name] += 1
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """The number of calls by dimension and class, as `CaseResult.coverage` holds them."""
+        return {dimension: dict(names) for dimension, names in self._counts.items()}
+
+
+def holes(coverage: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
+    """The known classes, by dimension, that no call has reached; of dimensions of which something is known."""
+    return {
+        dimension: missing
+        for dimension, names in coverage.items()
+        if (missing := [name for name in DIMENSIONS.get(dimension, ()) if not names.get(name)])
+    }
+
+
+def _classes(call: Call, geometry: Sequence[Geometry]) -> Iterator[tuple[str, str]]:
+    for value in call.tensors.values():
+        for size in value.shape:
+            yield "axis size", size_class(size)
+        for kind in value.layout.kinds:
+            yield "layout", kind
+        yield "dtype", str(value.dtype).removeprefix("torch.")
+        yield "values", value.values.distribution or value.values.pattern
+        tile = tile_shape(geometry, value.shape) if geometry and value.shape else None
+        if tile is not None and value.shape[-1]:
+            yield "last axis mod BLOCK", block_class(value.shape[-1], tile[-1])
+    for launch in geometry:
+        yield "programs", program_class(math.prod(launch.grid))
+
+
+@functools.lru_cache(maxsize=4096)
+def size_class(size: int) -> str:
+    """The class of an axis size.
+
+    >>> [size_class(n) for n in (0, 1, 17, 31, 48, 53, 21)]
+    ['0', '1', 'power of two + 1', 'power of two - 1', 'multiple of 16', 'prime', 'other']
+    """
+    if size < 2:
+        return str(size)
+    if size % 16 == 0:
+        return "multiple of 16"
+    for name, neighbour in (("power of two + 1", size - 1), ("power of two - 1", size + 1)):
+        if neighbour >= 4 and neighbour & (neighbour - 1) == 0:
+            return name
+    return "prime" if all(size % factor for factor in range(2, math.isqrt(size) + 1)) else "other"
+
+
+def block_class(size: int, block: int) -> str:
+    """Where the end of an axis of `size` elements falls in its last block.
+
+    >>> block_class(17, 8), block_class(3, 8)
+    ('1', 'shorter than BLOCK')
+    """
+    if size < block:
+        return "shorter than BLOCK"
+    return {0: "0", 1: "1", block - 1: "BLOCK - 1"}.get(size % block, "between")
+
+
+def program_class(programs: int) -> str:
+    """The class of a number of programs.
+
+    >>> program_class(4), program_class(17)
+    ('2 to 4', 'more than 16')
+    """
+    if programs < 2:
+        return str(programs)
+    if programs <= 4:
+        return "2 to 4"
+    return "5 to 16" if programs <= 16 else "more than 16"

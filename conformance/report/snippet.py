@@ -1,0 +1,149 @@
+"""A Python program that runs one call of a kernel and its reference, without Hypothesis."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from strategies import Call
+
+
+class _Op(Protocol):
+    """What a script needs of `conformance.Op`."""
+
+    name: str
+    reference: Callable[..., Any]
+    reference_names: tuple[str, ...]
+    mutates: tuple[str, ...]
+
+
+def locate(target: object) -> str | None:
+    """The import path of a function, `module:name` or `/path/file.py:name`; None where it cannot be imported.
+
+    A module that is no part of a package and not installed, such as a test file, is given as a file, since only pytest
+    has its folder on the path.
+
+    >>> locate(locate)
+    'conformance.report.snippet:locate'
+    >>> locate(lambda: 0) is None
+    True
+    """
+    module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
+    if not module or not name or "<" in name:
+        return None
+    return _path(module, name)
+
+
+def locate_value(value: object) -> str | None:
+    """The import path of a value that is a global variable of a loaded module; None where it is none.
+
+    The module that defines it is taken before those that import it from there: its name is the longest.
+    """
+    places = [
+        (module, name)
+        for module, loaded in list(sys.modules.items())
+        for name, item in list(vars(loaded).items() if hasattr(loaded, "__dict__") else ())
+        if item is value and not name.startswith("_")
+    ]
+    if not places:
+        return None
+    return _path(*max(places, key=lambda place: (place[0].count("."), place)))
+
+
+def _path(module: str, name: str) -> str | None:
+    if "." in module:
+        return f"{module}:{name}"
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return None if module == "__main__" else f"{module}:{name}"
+    if Path(sysconfig.get_path("purelib")) in Path(file).resolve().parents:
+        return f"{module}:{name}"
+    return f"{Path(file).resolve()}:{name}"
+
+
+def script(
+    kernel: str | Callable[..., Any],
+    call: Call,
+    op: _Op,
+    *,
+    runtime: str,
+    reference: str | None = None,
+    meta: Sequence[tuple[str, Any]] = (),
+) -> str:
+    """A runnable program that builds the inputs with torch, calls the kernel and the reference and prints both.
+
+    `kernel` is a function, or an import path as `locate` gives it. The reference is that of the op unless `reference`
+    gives its import path, which may end in an attribute (`conformance.ops.softmax:softmax.reference`); `meta` are
+    keywords that the kernel gets beside the arguments. The inputs are built anew for each of the two, so that a kernel
+    that writes to its input does not change what the reference sees.
+    """
+    names = list(call)
+    listed = ", ".join(names) + ("," if len(names) == 1 else "")
+    lines = [f'"""{op.name}: the smallest call that was found to break a law."""', ""]
+    if runtime == "interpret":
+        lines += ["import os", "", 'os.environ["TRITON_INTERPRET"] = "1"  # before any kernel is imported', ""]
+    path = kernel if isinstance(kernel, str) else locate(kernel)
+    loads = [*_load("kernel", path, kernel), *_load("reference", reference or _reference(op), op.reference)]
+    files = any(line.startswith("spec = ") for line in loads)
+    lines += [*(["import importlib.util", ""] if files else []), "import torch", "", *loads]
+    if runtime == "interpret" and path is not None and path.startswith("kernels_cuda"):
+        lines += ["", "from conformance import runtime", "", "runtime.prepare()  # CUDA sources run on the CPU"]
+    lines += ["", "", "def inputs():"]
+    device = "cpu" if runtime == "interpret" else "cuda"
+    lines += [f"    {line}" for line in call.source(device).splitlines()]
+    lines += [f"    return {listed}", "", ""]
+    keywords = [f"{name}={value!r}" for name, value in meta]
+    lines += _run("kernel", listed, _passed(kernel, names, keywords), op.mutates)
+    lines += _run("reference", listed, _passed(op.reference, op.reference_names), ())
+    return "\n".join(lines) + "\n"
+
+
+def _reference(op: _Op) -> str | None:
+    found = locate(op.reference)
+    if found is None:
+        where = locate_value(op)
+        found = None if where is None else f"{where}.reference"
+    return found
+
+
+def _run(name: str, listed: str, passed: str, mutates: Iterable[str]) -> list[str]:
+    lines = [f"{listed} = inputs()", f"result = {name}({passed})"]
+    shown = [*mutates, "result"]
+    return [*lines, f'print("{name + ":":<10}", {", ".join(shown)})']
+
+
+def _passed(function: object, names: Sequence[str], more: Sequence[str] = ()) -> str:
+    """The arguments as they are passed: by position, keyword-only parameters by keyword."""
+    parameters: Mapping[str, inspect.Parameter] = {}
+    if callable(function):
+        try:
+            parameters = inspect.signature(function).parameters
+        except (TypeError, ValueError):  # builtins without a signature take positions
+            parameters = {}
+    keywords = [
+        name for name in names if name in parameters and parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    positional = [name for name in names if name not in keywords]
+    return ", ".join([*positional, *(f"{name}={name}" for name in keywords), *more])
+
+
+def _load(name: str, path: str | None, target: object) -> list[str]:
+    if path is None:
+        what = getattr(target, "__qualname__", repr(target))
+        message = f"put {what} here: it is no global name of a module, so it cannot be imported"
+        return ["", f"def {name}(*arguments):", f"    raise SystemExit({message!r})", ""]
+    where, _, attribute = path.rpartition(":")
+    root, _, rest = attribute.partition(".")
+    if not where.endswith(".py"):
+        alias = f"{root} as {name}" if root != name else root
+        return [f"from {where} import {alias}", *([f"{name} = {name}.{rest}"] if rest else [])]
+    return [
+        f"spec = importlib.util.spec_from_file_location({Path(where).stem!r}, {where!r})",
+        f"{name}_module = importlib.util.module_from_spec(spec)",
+        f"spec.loader.exec_module({name}_module)",
+        f"{name} = {name}_module.{attribute}",
+    ]

@@ -1,0 +1,97 @@
+"""One `conformance check` on a terminal: progress, what the kernel prints, and what is shown at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import warnings
+from pathlib import Path
+from types import TracebackType
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from conformance.report import Report, render, results_document, save_finding
+from conformance.report.documents import write_json
+from conformance.report.summary import summary_lines
+from conformance.targets import needs_device
+
+MOST_LINES = 3  # of the kernel's own output
+
+
+class Session:
+    """Runs a check with a progress bar on standard error, and what the kernel prints kept apart."""
+
+    def __init__(self) -> None:
+        self._console = Console(file=sys.stderr)
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed} examples"),
+        )
+        self._bar = Progress(*columns, TimeElapsedColumn(), console=self._console, transient=True)
+        self._task = self._bar.add_task("starting", total=None)
+        self._printed = io.StringIO()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Session:
+        self._stack.enter_context(self._bar)
+        self._stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # NumPy warns of NaN in interpreted kernels, which no author did
+        self._stack.enter_context(contextlib.redirect_stdout(self._printed))
+        self._stack.enter_context(contextlib.redirect_stderr(self._printed))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def progress(self, test_id: str, done: int) -> None:
+        """Show that `done` examples of the test id were judged."""
+        self._bar.update(self._task, description=test_id, completed=done)
+
+    def show(self, report: Report, findings: Path, json_path: str | None) -> None:
+        """Print what was found, and write the findings and the results file; with `-` standard output is the latter."""
+        to_stdout = json_path == "-"
+        for finding in report.findings:
+            path = save_finding(finding, findings)
+            click.echo(
+                f"{render(finding)}\nSaved as {path}; `conformance replay {path}` judges it again\n", err=to_stdout
+            )
+        for line in summary_lines([report]):
+            click.echo(line, err=to_stdout)
+        self._show_printed()
+        if to_stdout:
+            click.echo(json.dumps(results_document([report]), indent=1, allow_nan=False))
+        elif json_path is not None:
+            write_json(json_path, results_document([report]))
+            click.echo(f"results in {json_path}")
+
+    def _show_printed(self) -> None:
+        lines = self._printed.getvalue().splitlines()
+        if lines:
+            first = "\n".join(f"  {line}" for line in lines[:MOST_LINES])
+            click.echo(f"the kernel printed {len(lines)} lines while it was judged, the first are\n{first}", err=True)
+
+    def exit_code(self, report: Report) -> int:
+        """0 where nothing was found, 1 for findings, 2 where the kernel could not be judged here."""
+        texts = ["\n".join((finding.summary, *finding.notes)) for finding in report.findings]
+        if texts and all(finding.oracle == "crash" for finding in report.findings) and all(map(needs_device, texts)):
+            click.echo(
+                "the kernel needs a GPU, and torch sees none here: nothing was judged. Allocate on the device of the "
+                "arguments (`torch.empty_like(x)`) and it can be judged on the CPU",
+                err=True,
+            )
+            return 2
+        if report.interrupted:
+            click.echo("interrupted: the results hold what was found until then", err=True)
+            return 1 if not report.ok else 2
+        if report.verdict == "nothing ran":
+            click.echo("nothing ran: every test id was skipped, see the reasons above", err=True)
+            return 2
+        return 0 if report.ok else 1

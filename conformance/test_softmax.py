@@ -1,0 +1,6 @@
+import kernels_triton
+from conformance.ops import softmax
+from kernels_cuda.softmax import softmax as softmax_cuda
+
+test_softmax_triton = softmax.conformance(kernels_triton.softmax)
+test_softmax_cuda = softmax.conformance(softmax_cuda)

@@ -1,0 +1,6 @@
+import kernels_triton
+from conformance.ops import vector_add
+from kernels_cuda.vector_add import vector_add as vector_add_cuda
+
+test_vector_add_triton = vector_add.conformance(kernels_triton.vector_add)
+test_vector_add_cuda = vector_add.conformance(vector_add_cuda)

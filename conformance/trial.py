@@ -1,0 +1,209 @@
+"""One kernel on trial for one op: launches it, encloses the reference, judges values, words findings."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from conformance import balls, runtime
+from conformance.device import fence, policy, watch
+from conformance.failures import Finding, ValueEvidence
+from conformance.launch import Kernel, Launch, Settings, invoke, launch
+from conformance.memory import plain
+from conformance.observation import Geometry
+from conformance.op import Op, OpError
+from conformance.oracles.objection import Objection
+from conformance.promises import Promises
+from conformance.report.snippet import script
+from strategies import Call
+
+if TYPE_CHECKING:
+    from conformance.device.judge import Remote
+
+# Wrong elements kept for the picture of a finding; more would not be seen.
+_KEPT = 4096
+
+
+@dataclasses.dataclass(eq=False)
+class Expected:
+    """What the reference says of one set of values: torch's own result, and a ball for each output."""
+
+    plain: tuple[torch.Tensor, ...]
+    balls: list[balls.Ball]
+
+
+@dataclasses.dataclass
+class Tightness:
+    """How close results came to their bounds, over the launches of a case: (elements, error over bound) pairs."""
+
+    points: list[tuple[int, float]] = dataclasses.field(default_factory=list)
+    undecided: int = 0
+    elements: int = 0
+
+    def add(self, verdict: balls.Verdict) -> None:
+        """Count one verdict."""
+        self.undecided += verdict.undecided
+        self.elements += verdict.total
+        if verdict.total > verdict.undecided:
+            self.points.append((verdict.total, verdict.ratio))
+
+    def last(self) -> float | None:
+        """The ratio of the newest launch, for Hypothesis to climb; None where there is none, or it is infinite."""
+        return self.points[-1][1] if self.points and math.isfinite(self.points[-1][1]) else None
+
+    def clear(self) -> None:
+        """Forget everything: a new case begins."""
+        self.points.clear()
+        self.undecided = self.elements = 0
+
+
+class Trial:
+    """A kernel, the op that it claims to compute, and its promises."""
+
+    def __init__(
+        self,
+        op: Op,
+        kernel: Kernel,
+        promises: Promises | None = None,
+        *,
+        name: str | None = None,
+        meta: tuple[tuple[str, Any], ...] = (),
+    ) -> None:
+        self.op = op
+        self.kernel = kernel
+        self.promises = promises or op.promises
+        self.name = name or kernel_name(kernel)
+        self.meta = meta
+        self.tightness = Tightness()
+        self._in_place = False  # the reference changes its arguments, as the kernel does, and returns nothing
+        self.remote: Remote | None = None  # where the trial's calls run in child processes
+        self._expected: tuple[Launch, Expected] | None = None
+
+    def launch(
+        self, call: Call, settings: Settings | None = None, *, values: Mapping[str, torch.Tensor] | None = None
+    ) -> Launch:
+        """The record of one run of the kernel."""
+        settings = settings or Settings()
+        if self.meta and not settings.meta:
+            settings = dataclasses.replace(settings, meta=self.meta)
+        if settings.allocator is plain and policy.current().fence and fence.unavailable(runtime.device()) is None:
+            promised = self.promises.layouts
+            unaligned = promised is None or "offset" in promised
+            allocator = fence.for_call(runtime.device(), call, unaligned=unaligned)
+            settings = dataclasses.replace(settings, allocator=allocator)
+        with watch.timed():
+            return launch(self.kernel, self.op, call, settings, values=values)
+
+    def geometry(self, call: Call) -> tuple[Geometry, ...]:
+        """The launches that the kernel makes for a call; nothing runs on the device."""
+        if self.remote is not None:
+            return self.remote.geometry(call)
+        return tuple(self.launch(call, Settings(dry=True)).geometry)
+
+    def expected(self, launch: Launch) -> Expected:
+        """What the reference says of the launch's values; computed once a launch.
+
+        Raises:
+            OpError: the reference raises, or does not return tensors.
+        """
+        if self._expected is not None and self._expected[0] is launch:
+            return self._expected[1]
+        arguments = self.op.reference_arguments(launch.call, launch.values)
+        plain = self.reference(arguments)
+        changed = [self.op.reference_names.index(n) for n in self.op.mutates] if self._in_place else []
+        enclosed = balls.enclose(self._positional, tuple(arguments.values()), self.promises, mutates=changed)
+        result = Expected(plain, enclosed)
+        self._expected = (launch, result)
+        return result
+
+    def reference(self, arguments: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+        """The tensors that torch's own evaluation of the reference gives."""
+        fresh = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
+        try:
+            result = invoke(self.op.reference, fresh)
+        except Exception as error:
+            raise OpError(f"the reference of {self.op.name} raised {type(error).__name__}: {error}") from error
+        if result is None and self.op.mutates:
+            self._in_place = True
+            result = tuple(fresh[n] for n in self.op.mutates)
+        items = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        for item in items:
+            if not isinstance(item, torch.Tensor):
+                raise OpError(
+                    f"the reference of {self.op.name} returned a {type(item).__name__}; it must return a tensor "
+                    "or a tuple of tensors"
+                )
+        return items
+
+    def _positional(self, *values: Any) -> Any:
+        names = self.op.reference_names
+        return invoke(self.op.reference, dict(zip(names, values, strict=True)))
+
+    def judge(self, launch: Launch) -> ValueEvidence | None:
+        """The evidence against the worst output, None if every element is inside its ball.
+
+        Outputs whose number, shape or dtype is wrong are the oracle `metadata`'s.
+        """
+        if launch.error is not None:
+            return None
+        expected = self.expected(launch)
+        worst: ValueEvidence | None = None
+        for i, (got, want) in enumerate(zip(launch.outputs, expected.plain, strict=False)):
+            if got.shape != want.shape or got.dtype != want.dtype:
+                continue
+            verdict = balls.judge(got.detach().cpu(), expected.balls[i], self.promises)
+            self.tightness.add(verdict)
+            if not verdict.ok and (worst is None or verdict.ratio > worst.ratio):
+                worst = evidence(i, got, verdict)
+        return worst
+
+    def finding(self, objection: Objection, call: Call) -> Finding:
+        """The objection with everything needed to show it and to run it again."""
+        geometry = () if objection.failure.oracle == "refusals" else self.geometry(call)
+        return Finding(
+            oracle=objection.failure.oracle,
+            law=objection.law,
+            op=self.op.name,
+            kernel=self.name,
+            summary=objection.summary,
+            call=call.to_json(),
+            script=script(self.kernel, call, self.op, runtime=runtime.current(), meta=self.meta),
+            events=objection.events,
+            value=objection.value,
+            notes=objection.notes,
+            runtime=runtime.current(),
+            geometry=geometry,
+        )
+
+
+def evidence(output: int, got: torch.Tensor, verdict: balls.Verdict) -> ValueEvidence:
+    """The verdict in the form that findings keep."""
+    return ValueEvidence(
+        output=output,
+        index=tuple(int(k) for k in verdict.index),
+        shape=tuple(got.shape),
+        dtype=str(got.dtype).removeprefix("torch."),
+        got=float(verdict.got),
+        exact=float(verdict.exact),
+        low=float(verdict.low),
+        high=float(verdict.high),
+        ratio=float(verdict.ratio),
+        ulp=float(verdict.ulp) if math.isfinite(verdict.ulp) else math.inf,
+        wrong_count=len(verdict.wrong),
+        wrong=tuple(int(k) for k in verdict.wrong[:_KEPT]),
+        heuristic=bool(verdict.heuristic),
+    )
+
+
+def kernel_name(kernel: Kernel) -> str:
+    """The name of a kernel in reports: its module and its own name."""
+    inner = kernel
+    while hasattr(inner, "func"):  # functools.partial
+        inner = inner.func
+    name = getattr(inner, "__qualname__", type(inner).__name__)
+    module = getattr(inner, "__module__", None)
+    return f"{module}.{name}" if module and module != "__main__" else name

@@ -1,0 +1,97 @@
+"""The backend for CUDA devices: CuPy compiles with NVRTC and launches on torch's current device and stream."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import cupy
+import numpy as np
+import torch
+
+from kernels_cuda.signatures import Signature
+
+# Dynamic shared memory beyond this needs the kernel's consent (cudaFuncAttributeMaxDynamicSharedMemorySize).
+DEFAULT_SHARED_BYTES = 48 * 1024
+
+
+def _include_candidates() -> Iterator[pathlib.Path]:
+    for variable in ("CUDA_PATH", "CUDA_HOME"):
+        if os.environ.get(variable):
+            yield pathlib.Path(os.environ[variable]) / "include"
+    nvidia = importlib.util.find_spec("nvidia")
+    for root in (nvidia.submodule_search_locations or []) if nvidia else []:
+        yield from sorted(pathlib.Path(root).glob("cu*/include"), reverse=True)
+        yield pathlib.Path(root) / "cuda_runtime" / "include"
+    triton = importlib.util.find_spec("triton")
+    for root in (triton.submodule_search_locations or []) if triton else []:
+        yield pathlib.Path(root) / "backends" / "nvidia" / "include"
+
+
+@functools.cache
+def include_paths() -> tuple[str, ...]:
+    """Folders with the CUDA headers: the first that holds `mma.h` and the `crt/mma.h` that it needs.
+
+    Searched are $CUDA_PATH, $CUDA_HOME, NVIDIA's wheels (`nvidia-cuda-runtime` with `nvidia-cuda-crt`) and the headers
+    that come with Triton; CuPy's own lack `crt/mma.h`. Empty where none is complete.
+    """
+    for folder in _include_candidates():
+        if (folder / "mma.h").exists() and (folder / "crt" / "mma.h").exists():
+            return (str(folder),)
+    return ()
+
+
+class CupyBackend:
+    """Compiles once a process and device, and launches on torch's current stream of the tensors' device."""
+
+    def __init__(self) -> None:
+        self._kernels: dict[tuple[int, int, str], Any] = {}
+
+    def compile(self, source: str, *, options: tuple[str, ...]) -> Any:
+        """A `cupy.RawModule`; it compiles at the first launch on each device, for that device's architecture."""
+        includes = tuple(f"-I{path}" for path in include_paths())
+        return cupy.RawModule(code=source, options=(*options, *includes), backend="nvrtc")
+
+    def launch(
+        self,
+        handle: Any,
+        name: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        args: Sequence[torch.Tensor | np.generic],
+        shared: int,
+        signature: Signature,
+    ) -> None:
+        """Run kernel `name`. Raises ValueError, naming the parameter, for a tensor that is not on a CUDA device."""
+        device = torch.device("cuda", torch.cuda.current_device())
+        for parameter, value in zip(signature, args, strict=True):
+            if isinstance(value, torch.Tensor):
+                if not value.is_cuda:
+                    raise ValueError(
+                        f"parameter {parameter.name} of {name} lies on {value.device}, not on a CUDA device"
+                    )
+                device = value.device
+        with torch.cuda.device(device), cupy.cuda.Device(device.index):
+            kernel = self._kernel(handle, name, device.index, shared)
+            with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+                kernel(grid, block, tuple(map(_raw, args)), shared_mem=shared)
+
+    def _kernel(self, handle: Any, name: str, device: int, shared: int) -> Any:
+        key = (id(handle), device, name)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = handle.get_function(name)
+        if shared > DEFAULT_SHARED_BYTES and kernel.max_dynamic_shared_size_bytes < shared:
+            kernel.max_dynamic_shared_size_bytes = shared
+        return kernel
+
+
+def _raw(value: torch.Tensor | np.generic) -> object:
+    if isinstance(value, torch.Tensor):
+        return np.uint64(value.data_ptr())
+    # CuPy passes an array of one element by value, which is how a struct goes
+    return np.asarray(value) if isinstance(value, np.void) else value

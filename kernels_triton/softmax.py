@@ -1,0 +1,95 @@
+"""Softmax over the last axis: whole rows in registers, longer rows by the online algorithm.
+
+The online normalizer is that of Milakov and Gimelshein, "Online normalizer calculation for softmax", arXiv 1805.02867.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_triton.arguments import COMPUTE, check_tensors, row_tile
+
+ROW_BYTES = 2**17  # of a row kept in registers, in the compute dtype: half of a Hopper SM's register file
+ONLINE_BLOCK = 8192
+
+
+@triton.jit
+def _softmax_kernel(
+    x_ptr, out_ptr, rows, columns, x_row_stride, x_column_stride, out_row_stride,
+    COMPUTE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.arange(0, BLOCK)[None, :]
+    live = (row < rows) & (column < columns)
+    x = tl.load(x_ptr + row * x_row_stride + column.to(tl.int64) * x_column_stride, mask=live, other=-float("inf")).to(
+        COMPUTE
+    )
+    # tl.max drops NaN, but a NaN comes back through the sum; a row of -inf gives NaN by -inf - -inf, as in torch
+    numerator = tl.exp(x - tl.max(x, axis=1)[:, None])
+    out = numerator / tl.sum(numerator, axis=1)[:, None]
+    tl.store(out_ptr + row * out_row_stride + column, out.to(out_ptr.dtype.element_ty), mask=live)
+
+
+@triton.jit
+def _online_softmax_kernel(
+    x_ptr, out_ptr, columns, x_row_stride, x_column_stride, out_row_stride, COMPUTE: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    lane = tl.arange(0, BLOCK).to(tl.int64)
+    x_ptr += row * x_row_stride
+    out_ptr += row * out_row_stride
+    top = tl.full((1,), -float("inf"), COMPUTE)
+    total = tl.zeros((BLOCK,), COMPUTE)
+    for start in range(0, columns, BLOCK):
+        column = start + lane
+        x = tl.load(x_ptr + column * x_column_stride, mask=column < columns, other=-float("inf")).to(COMPUTE)
+        new_top = tl.maximum(top, tl.max(x, axis=0))
+        # as long as every value is -inf there is nothing to shift by, and -inf - -inf would spoil the total
+        shift = tl.where(new_top == -float("inf"), 0.0, new_top)
+        total = total * tl.exp(top - shift) + tl.exp(x - shift)
+        top = new_top
+    denominator = tl.sum(total, axis=0)
+    for start in range(0, columns, BLOCK):
+        column = start + lane
+        x = tl.load(x_ptr + column * x_column_stride, mask=column < columns, other=0.0).to(COMPUTE)
+        out = tl.exp(x - top) / denominator
+        tl.store(out_ptr + column, out.to(out_ptr.dtype.element_ty), mask=column < columns)
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    """The softmax of `x` over its last axis, contiguous, of the shape and dtype of `x`.
+
+    Any rank from 1 up, any strides; float16, bfloat16, float32 (computed in float32) or float64 (in float64). NaN, a
+    positive infinity, or a row of negative infinities make their row NaN, as in torch. Leading axes that no single
+    stride walks through are copied first.
+
+    Raises:
+        TypeError: `x` is no tensor of a supported dtype.
+        ValueError: `x` has no axis.
+    """
+    check_tensors("softmax", x=x)
+    if x.dim() == 0:
+        raise ValueError("softmax: x has no axis; it must have at least one")
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    if x.numel() == 0:
+        return out
+    columns = x.shape[-1]
+    matrix = x.reshape(-1, columns)
+    rows = matrix.shape[0]
+    longest = ROW_BYTES // (COMPUTE[x.dtype].primitive_bitwidth // 8)
+    with torch.cuda.device_of(x):
+        if columns <= longest:
+            tile_rows, block, warps = row_tile(columns, longest)
+            _softmax_kernel[(triton.cdiv(rows, tile_rows),)](
+                matrix, out, rows, columns, matrix.stride(0), matrix.stride(1), columns,
+                COMPUTE=COMPUTE[x.dtype], ROWS=tile_rows, BLOCK=block, num_warps=warps,
+            )  # fmt: skip
+        else:
+            _, block, warps = row_tile(columns, ONLINE_BLOCK)
+            _online_softmax_kernel[(rows,)](
+                matrix, out, columns, matrix.stride(0), matrix.stride(1), columns,
+                COMPUTE=COMPUTE[x.dtype], BLOCK=block, num_warps=warps,
+            )  # fmt: skip
+    return out

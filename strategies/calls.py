@@ -1,0 +1,303 @@
+"""Calls: the arguments of one launch, drawn together."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import torch
+from hypothesis.strategies import SearchStrategy
+
+from strategies import fills
+from strategies.axes import Axis, Frame, dimension
+from strategies.choices import Data, entry, integer, refuse
+from strategies.descriptions import TensorDescription
+from strategies.dtypes import Dtypes, name_of
+from strategies.layouts import LAYOUTS, Plan, check_layouts, plans
+from strategies.tensors import MAX_ELEMENTS, TensorSpec, TensorStrategy, check_dtypes, describe
+from strategies.values import LANES, check_specials, number_from_json, number_to_json
+
+Scalar: TypeAlias = bool | int | float | str | None
+Argument: TypeAlias = TensorDescription | Scalar
+
+
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
+class Call:
+    """The arguments of a launch by description, in the order in which a kernel takes them, and the axes' sizes."""
+
+    arguments: tuple[tuple[str, Argument], ...]
+    axes: tuple[tuple[str, int], ...] = ()
+
+    def __getitem__(self, name: str) -> Argument:
+        for known, value in self.arguments:
+            if known == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.arguments)
+
+    def __len__(self) -> int:
+        return len(self.arguments)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of each named axis."""
+        return dict(self.axes)
+
+    @property
+    def tensors(self) -> dict[str, TensorDescription]:
+        """The arguments that are tensors, by name."""
+        return {name: value for name, value in self.arguments if isinstance(value, TensorDescription)}
+
+    def build(self, device: str | torch.device = "cpu") -> dict[str, Any]:
+        """The arguments by name, each tensor built in a storage of its own."""
+        return {
+            name: value.build(device) if isinstance(value, TensorDescription) else value
+            for name, value in self.arguments
+        }
+
+    def replace(self, name: str, value: Argument) -> Call:
+        """The same call with another value for one argument. Raises KeyError for an unknown name."""
+        self[name]
+        return dataclasses.replace(
+            self, arguments=tuple((known, value if known == name else old) for known, old in self.arguments)
+        )
+
+    def contiguous(self) -> Call:
+        """The same call with every tensor in a contiguous layout."""
+        arguments = tuple(
+            (name, value.contiguous() if isinstance(value, TensorDescription) else value)
+            for name, value in self.arguments
+        )
+        return dataclasses.replace(self, arguments=arguments)
+
+    def __repr__(self) -> str:
+        return "Call(" + ", ".join(f"{name}={value!r}" for name, value in self.arguments) + ")"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))  # Hypothesis would print every field
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON from which `from_json` makes an equal call."""
+        return {"arguments": [[name, _to_json(value)] for name, value in self.arguments], "axes": dict(self.axes)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Call:
+        """The call of which `record` is the JSON form."""
+        return cls(
+            tuple((name, _from_json(value)) for name, value in record["arguments"]),
+            tuple(record.get("axes", {}).items()),
+        )
+
+    def source(self, device: str = "cpu") -> str:
+        """Python lines that assign every argument to its name; they need `import torch` and nothing else."""
+        return "\n".join(
+            f"{name} = {value.source(device) if isinstance(value, TensorDescription) else _scalar(value)}"
+            for name, value in self.arguments
+        )
+
+
+def _scalar(value: Scalar) -> str:
+    return f"float('{value}')" if isinstance(value, float) and value - value != 0 else repr(value)
+
+
+def _to_json(value: Argument) -> Any:
+    if isinstance(value, TensorDescription):
+        return {"tensor": value.to_json()}
+    if isinstance(value, float):
+        return {"float": number_to_json(value)}
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    raise TypeError(f"a scalar argument of a call is a bool, int, float, str or None, not {type(value).__name__}")
+
+
+def _from_json(value: Any) -> Argument:
+    if isinstance(value, dict):
+        if "tensor" in value:
+            return TensorDescription.from_json(value["tensor"])
+        return float(number_from_json(value["float"]))
+    return value  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=128)
+def _plan_rows(kinds: tuple[tuple[int, tuple[str, ...]], ...]) -> tuple[tuple[Plan, ...], ...]:
+    """The table of layouts for all tensors of a call: all simple, then one of them not, then any combination.
+
+    One choice for the call instead of one a tensor; ordered by the number of tensors that are not simple, so that a
+    counterexample shrinks to the tensor whose layout matters.
+    """
+    tables = [plans(rank, names) for rank, names in kinds]
+    simple = tuple(table[0] for table in tables)
+    rows = [simple]
+    singles: list[tuple[Plan, ...]] = []
+    for position, table in enumerate(tables):
+        for plan in table:
+            if plan != table[0]:
+                singles.append((*simple[:position], plan, *simple[position + 1 :]))
+    mixed: list[tuple[Plan, ...]] = []
+    if len(tables) > 1:
+        chooser = random.Random(0)  # a fixed table: the same index means the same layouts in every process
+        mixed = [tuple(chooser.choice(table) for table in tables) for _ in range(16 * len(tables) + len(singles))]
+        mixed.sort(key=lambda row: sum(plan != first for plan, first in zip(row, simple, strict=True)))
+    rows += singles + mixed
+    # three calls in ten are wholly simple: what fails there is not about layouts
+    return tuple([simple] * (3 * len(rows) // 7) + rows)
+
+
+class CallStrategy(SearchStrategy[Call]):
+    """A Hypothesis strategy of calls; made by `calls`."""
+
+    def __init__(
+        self,
+        inputs: dict[str, SearchStrategy[Any]],
+        axes: Mapping[str, Axis],
+        groups: dict[str, tuple[object, Dtypes]],
+        layouts: Mapping[str, tuple[str, ...]],
+        lane: str,
+        specials: tuple[str, ...],
+        max_elements: int,
+    ) -> None:
+        super().__init__()
+        self._inputs = inputs
+        self._specs = {name: s.spec for name, s in inputs.items() if isinstance(s, TensorStrategy)}
+        self._groups = groups
+        self._lane = lane
+        self._specials = specials
+        shapes = tuple(spec.axes for spec in self._specs.values())
+        into = tuple(spec.into for spec in self._specs.values() if isinstance(spec.into, str))
+        self._frame = Frame((*shapes, *((dimension(name),) for name in into)), axes, max_elements, frozenset(into))
+        self._table = _plan_rows(tuple((len(spec.axes), layouts[name]) for name, spec in self._specs.items()))
+
+    def __repr__(self) -> str:
+        return f"calls({', '.join(self._inputs)})"
+
+    def do_draw(self, data: Data) -> Call:
+        """A call."""
+        sizes = self._frame.draw(data)
+        dtypes: dict[object, torch.dtype] = {}
+        for key, choices in self._groups.values():
+            if key not in dtypes:
+                dtypes[key] = entry(data, choices)
+        layouts = iter(entry(data, self._table)) if self._specs else iter(())
+        seed: int | None = None
+        arguments: list[tuple[str, Argument]] = []
+        for position, (name, strategy) in enumerate(self._inputs.items()):
+            spec = self._specs.get(name)
+            if spec is None:
+                arguments.append((name, data.draw(strategy)))
+                continue
+            plan = next(layouts)
+            if spec.optional and integer(data, 0, 3) == 0:
+                arguments.append((name, None))
+                continue
+            shape = tuple(dim.size(sizes) for dim in spec.axes)
+            dtype = dtypes[self._groups[name][0]]
+            made, seed = _describe(data, spec, shape, dtype, plan, sizes, self._lane, self._specials, seed, position)
+            arguments.append((name, made))
+        return Call(tuple(arguments), tuple(sizes.items()))
+
+
+def _describe(
+    data: Data,
+    spec: TensorSpec,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    plan: Plan,
+    sizes: Mapping[str, int],
+    lane: str,
+    specials: tuple[str, ...],
+    seed: int | None,
+    position: int,
+) -> tuple[TensorDescription, int | None]:
+    """A tensor of a call; the call has one seed, drawn where the first tensor needs it, from which each has its own."""
+    given = None if seed is None else (seed + 40503 * position) % 2**32
+    made = describe(data, spec, shape, dtype, plan, sizes, lane, specials, given)
+    if seed is None and made.values.pattern in ("random", "exact", "special") and made.values.distribution != "causal":
+        seed = made.values.seed - 40503 * position
+    return made, seed
+
+
+def calls(
+    inputs: Mapping[str, SearchStrategy[Any]],
+    *,
+    axes: Mapping[str, Axis] | None = None,
+    dtype: torch.dtype | None = None,
+    lane: str = "numeric",
+    layouts: tuple[str, ...] | Mapping[str, tuple[str, ...]] | None = None,
+    special: tuple[str, ...] = fills.SPECIALS,
+    max_elements: int = MAX_ELEMENTS,
+) -> SearchStrategy[Call]:
+    """A strategy of calls with these arguments, in this order.
+
+    * `inputs`: argument name to strategy; tensors as `kst.tensors` and its kin describe them, scalars by any strategy.
+    * `axes`: relations between the named axes (`kst.even()`, `kst.multiple_of("k")`, ...); others are `kst.sizes()`.
+    * `dtype`: the element type of the first group of tensors that takes it; drawn where it is not given.
+    * `lane`: "numeric", "exact" (small integers on which sums are exact) or "special" (NaN, infinities and the like).
+    * `layouts`: what layouts are allowed, for all tensors or by argument, within what each tensor allows.
+    * `special`: names of `kst.SPECIALS` for the special lane.
+    * `max_elements`: the element budget of each tensor.
+
+    Raises InvalidArgument at once for a name that is unknown, a circle of axes, or a wrong value.
+    """
+    if not isinstance(inputs, Mapping) or not inputs:
+        raise refuse("inputs", inputs, "give a dict from argument name to strategy")
+    for name, strategy in inputs.items():
+        if not isinstance(strategy, SearchStrategy):
+            raise refuse(
+                f"inputs[{name!r}]", strategy, "give a strategy; for a constant use hypothesis.strategies.just(...)"
+            )
+    axes = dict(axes or {})
+    for name, axis in axes.items():
+        if not isinstance(axis, Axis):
+            raise refuse(f"axes[{name!r}]", axis, "give a relation such as kst.even() or kst.fixed(64)")
+    if lane not in LANES:
+        raise refuse("lane", lane, f"there are {', '.join(LANES)}")
+    if isinstance(max_elements, bool) or not isinstance(max_elements, int) or max_elements < 1:
+        raise refuse("max_elements", max_elements, "give a whole number of at least 1")
+    specs = {name: s.spec for name, s in inputs.items() if isinstance(s, TensorStrategy)}
+    return CallStrategy(
+        dict(inputs),
+        axes,
+        _dtype_groups(specs, dtype),
+        _restricted(specs, layouts),
+        lane,
+        check_specials(special),
+        max_elements,
+    )
+
+
+def _dtype_groups(specs: Mapping[str, TensorSpec], dtype: torch.dtype | None) -> dict[str, tuple[object, Dtypes]]:
+    groups: dict[str, tuple[object, Dtypes]] = {}
+    for name, spec in specs.items():
+        groups[name] = ((spec.dtype_group, spec.dtypes), spec.dtypes)
+    if dtype is not None:
+        check_dtypes("dtype", (dtype,))
+        main = next((group for group in groups.values() if dtype in group[1]), None)
+        if main is None:
+            known = "; ".join(f"{name}: {', '.join(map(name_of, group[1]))}" for name, group in groups.items())
+            raise refuse("dtype", name_of(dtype), f"no tensor argument takes it ({known or 'there is none'})")
+        for name, (key, _) in groups.items():
+            if key == main[0]:
+                groups[name] = (key, (dtype,))
+    return groups
+
+
+def _restricted(
+    specs: Mapping[str, TensorSpec], layouts: tuple[str, ...] | Mapping[str, tuple[str, ...]] | None
+) -> dict[str, tuple[str, ...]]:
+    if isinstance(layouts, Mapping):
+        for name in layouts:
+            if name not in specs:
+                raise refuse("layouts", name, f"no tensor argument is called so; there are {', '.join(specs)}")
+    restricted = {}
+    for name, spec in specs.items():
+        allowed = layouts.get(name, LAYOUTS) if isinstance(layouts, Mapping) else layouts or LAYOUTS
+        allowed = check_layouts("layouts", allowed)
+        restricted[name] = tuple(kind for kind in spec.layouts if kind in allowed)
+        if not restricted[name]:
+            raise refuse("layouts", allowed, f"{name} takes none of them, only {', '.join(spec.layouts)}")
+    return restricted

@@ -1,0 +1,56 @@
+"""How this package draws: one bounded integer at a time, the index into a table that is ordered simplest first.
+
+A drawn integer costs about 40 us, a nested strategy about 100 us (Hypothesis 6.170, CPython 3.11), and a call must be
+drawn and filled in well under a millisecond. An index shrinks to the first entry that still fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from hypothesis.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from hypothesis.internal.conjecture.data import ConjectureData
+
+    Data: TypeAlias = ConjectureData
+else:
+    Data = Any  # hypothesis has no public name for it
+
+T = TypeVar("T")
+
+
+# Hypothesis favours integers near zero (6.170 by a heavy-tailed distribution, even between bounds), and those that
+# stand as literals in the code under test. Tables say how often each entry is to come, so indices are drawn from a
+# range where both effects vanish: far out it draws evenly.
+_FAR = 2**64
+
+
+def integer(data: Data, low: int, high: int) -> int:
+    """An integer from `low` to `high`, both included, each equally likely; `low` is the simplest.
+
+    Nothing is drawn where they are equal. `high - low` must stay below 2**20.
+    """
+    if low == high:
+        return low
+    return data.draw_integer(_FAR, _FAR + high - low, shrink_towards=_FAR) - _FAR + low
+
+
+def entry(data: Data, table: Sequence[T]) -> T:
+    """An entry of a table that is not empty; the first is the simplest."""
+    return table[integer(data, 0, len(table) - 1)]
+
+
+def weighted(rows: Iterable[tuple[T, int]]) -> tuple[T, ...]:
+    """A table in which each row stands as often as its weight says, in the order given.
+
+    >>> weighted([("a", 1), ("b", 2)])
+    ('a', 'b', 'b')
+    """
+    return tuple(row for row, weight in rows for _ in range(weight))
+
+
+def refuse(argument: str, value: object, advice: str) -> InvalidArgument:
+    """The error for a wrong argument: which one, what was given, what to give instead."""
+    return InvalidArgument(f"{argument}={value!r}: {advice}")
