@@ -37,6 +37,11 @@ class Blocks(Descriptors):
             self._check_dot(a, b, d)
         accumulate = numpy_dtype(target)
         steps = target.name == "fp16" and "dots" in self.repairs
+        # BLAS sums in an order that depends on the tile's shape, a tensor core does not: float32 sums are formed in
+        # float64, where the order is lost in rounding, and float64 sums by NumPy's own loop over longdouble
+        wide: Any = None
+        if "dots" in self.repairs and target.name in ("fp32", "fp64"):
+            wide = np.float64 if target.name == "fp32" else np.longdouble
 
         def dot(x: Array, y: Array, z: Array) -> Array:
             x, y, z = (expand(v, s) for v, s in zip((x, y, z), shapes, strict=True))
@@ -48,8 +53,11 @@ class Blocks(Descriptors):
                 y = formats.decode(y, right.name)
             if steps:
                 return _half_steps(x, y, z)
-            result: Array = np.matmul(x, y, dtype=accumulate) + z
-            return result
+            if wide is None:
+                result: Array = np.matmul(x, y, dtype=accumulate) + z
+                return result
+            total: Array = np.matmul(x.astype(wide), y.astype(wide)).astype(accumulate) + z
+            return total
 
         return self.recording.emit(dot, (a, b, d), target, d.shape)
 
