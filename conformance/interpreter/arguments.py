@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import triton.runtime.interpreter as stock
 from triton.runtime.jit import mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from conformance.interpreter import formats
 from conformance.interpreter.builder import numpy_dtype
 from conformance.interpreter.tape import Handle, Recording
 
@@ -22,7 +22,6 @@ def _scalar_type(name: str) -> Any:
     return tl.str_to_ty(name, None)
 
 
-_NONE: Mapping[str, str] = MappingProxyType({})
 _pointer_names: dict[tuple[type, Any], str] = {}
 
 
@@ -41,37 +40,33 @@ class Arguments:
     values that are addresses.
     """
 
-    __slots__ = ("key", "pointers", "values")
+    __slots__ = ("key", "kinds", "pointers", "values")
 
     def __init__(
-        self, bound: dict[str, Any], constexprs: frozenset[str], floats: bool, annotated: Mapping[str, str] = _NONE
+        self, bound: dict[str, Any], constexprs: frozenset[str], floats: bool, kinds: dict[str, str] | None = None
     ) -> None:
+        self.kinds = kinds or {}
         self.values: list[Any] = []
         self.pointers: list[tuple[int, str, Any]] = []
         self.key: Any = tuple(
             [
-                constant(value)
-                if name in constexprs
-                else self._scalar(value, annotated[name])
-                if floats and name in annotated and isinstance(value, (int, float))
-                else self._token(name, value, floats)
+                constant(value) if name in constexprs else self._token(name, value, floats)
                 for name, value in bound.items()
             ]
         )
-
-    def _scalar(self, value: float, kind: str) -> str:
-        """A number for a parameter that is annotated with a scalar type, which the compiler then takes."""
-        self.values.append(np.array([[value]]).astype(numpy_dtype(_scalar_type(kind))))
-        return kind
 
     def _token(self, name: str, value: Any, floats: bool) -> Any:
         if hasattr(value, "data_ptr"):
             self.pointers.append((len(self.values), name, value))
             self.values.append(np.array([[value.data_ptr()]], np.int64))
             return _pointer_name(value)
+        if name in self.kinds and isinstance(value, (bool, int, float)):
+            kind = self.kinds[name]
+            self.values.append(_typed(value, kind))
+            return kind
         if isinstance(value, bool):
             self.values.append(np.array([[value]]))
-            return "i1"
+            return "u1"
         if isinstance(value, int):
             kind = mangle_type(value)
             self.values.append(np.array([[value]], numpy_dtype(_scalar_type(kind))))
@@ -91,6 +86,14 @@ class Arguments:
                 token, tuple(value.block_shape), value.padding, getattr(value, "round_f32_to_tf32", False)
             )
         return constant(value)
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """A scalar argument in the type that the kernel's annotation gives it."""
+    dtype = _scalar_type(kind)
+    if dtype.name in formats.SMALL:
+        return formats.encode(np.array([[value]], np.float32), dtype.name)
+    return np.array([[value]], numpy_dtype(dtype))
 
 
 class _Constant:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import triton.language as tl
 import triton.runtime.interpreter as stock
+from triton._utils import type_canonicalisation_dict
 from triton.runtime.errors import InterpreterError
 from triton.runtime.jit import _normalize_ty
 
@@ -32,6 +33,7 @@ from conformance.regions import Region, Role
 
 Array = np.ndarray[Any, Any]
 
+_SCALAR_TYPES = frozenset(type_canonicalisation_dict.values()) - {"constexpr"}
 # CUDA C++ Programming Guide, technical specifications: largest grid in x, y and z
 _LARGEST_GRID = (2**31 - 1, 65535, 65535)
 # elements of one value of a batch: 2**18 float32 are a megabyte, about the second-level cache
@@ -40,8 +42,6 @@ _MOST_PROGRAMS = 4096
 _UNKNOWN_LANES = 4096  # before the first program of a kernel has run
 # what a kernel may keep: a step takes about 300 bytes
 _MOST_STEPS, _MOST_TAPES = 500_000, 512
-# parameter annotations that give a number a type; bf16 and narrower floats do not arrive whole (triton#7439)
-_SCALARS = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp32", "fp64"})
 # a launch that takes longer does not end; the slowest correct case of the suite takes under a second
 SECONDS = 20.0
 
@@ -151,7 +151,8 @@ class Kernel:
         self.defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
         annotations = {n: _normalize_ty(t) for n, t in inspect.get_annotations(fn).items()}
         self.constexprs = frozenset(n for n in self.names if annotations.get(n) == "constexpr")
-        self.scalars = {n: t for n, t in annotations.items() if t in _SCALARS}
+        # scalars whose type the author states; compiled kernels take it from there
+        self.kinds = {n: t for n, t in annotations.items() if isinstance(t, str) and t in _SCALAR_TYPES}
         self.roots: dict[Any, Node] = {}
         self.lanes: dict[Any, int] = {}  # lanes of the widest value of a program
         self.recorded = 0
@@ -263,7 +264,8 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
         chosen = choose(ids)
         ids, linear = ids[chosen], linear[chosen]
     launch = Launch(kernel.name, sizes, observation)
-    given = arguments.Arguments(bound, kernel.constexprs, "scalars" in machine.repairs, kernel.scalars)
+    faithful = "scalars" in machine.repairs
+    given = arguments.Arguments(bound, kernel.constexprs, faithful, kernel.kinds if faithful else None)
     if observation is not None:
         if observation.trace:
             _trace(launch, given, observation, sizes[0] * sizes[1] * sizes[2])
