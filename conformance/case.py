@@ -14,7 +14,7 @@ from conformance.device import watch
 from conformance.device.judge import Judge
 from conformance.explore import explore
 from conformance.failures import Finding
-from conformance.lanes import LANES
+from conformance.lanes import Lane
 from conformance.oracles.objection import Objection
 from conformance.oracles.refusals import Refused
 from conformance.report.coverage import Coverage
@@ -44,7 +44,7 @@ def dtype_name(dtype: torch.dtype | None) -> str:
 
 def run(
     trial: Trial,
-    lane_id: str,
+    lane: Lane,
     dtype: torch.dtype | None,
     *,
     examples: int,
@@ -53,8 +53,7 @@ def run(
     progress: Callable[[], None] | None = None,
 ) -> Outcome:
     """The outcome of one case: `examples` calls, the smallest call of each kind of objection among them."""
-    lane = LANES[lane_id]
-    result = CaseResult(dtype_name(dtype), lane_id, xfail=xfail)
+    result = CaseResult(dtype_name(dtype), lane.id, xfail=xfail)
     reason = lane.skip(trial)
     if reason is not None:
         result.skipped = reason

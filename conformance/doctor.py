@@ -65,13 +65,13 @@ def _version(path: str) -> str:
 def _shadows() -> Iterator[tuple[str, str, bool]]:
     """A second package called like one of ours, which Python would import in its place from another folder."""
     for name in PACKAGES:
-        found = {}
+        found: list[Path] = []
         for folder in dict.fromkeys(sys.path):
             base = Path(folder or ".").resolve()
             for candidate in (base / name, base / f"{name}.py"):
                 # a folder without Python files (a data folder of the same name) shadows nothing
                 if candidate.is_file() or (candidate.is_dir() and any(candidate.glob("*.py"))):
-                    found[candidate] = None
+                    found.append(candidate)
         if len(found) > 1:
             listed = ", ".join(map(str, found))
             yield (

@@ -158,7 +158,12 @@ class Allocations:
 
         A tensor without elements has nothing to guard, and is what torch code makes before it points it elsewhere.
         """
-        if not fresh.numel() or fresh.layout != torch.strided or fresh.device.type != self.device.type or fresh.is_quantized:
+        if (
+            not fresh.numel()
+            or fresh.layout != torch.strided
+            or fresh.device.type != self.device.type
+            or fresh.is_quantized
+        ):
             return fresh
         name = f"allocation {len(self.placed)}"
         big = extent(tuple(fresh.shape), fresh.stride()) * fresh.element_size() > LIMIT

@@ -26,11 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--conformance-profile",
         choices=tuple(profiles.PROFILES),
         default=None,
-        help="how much is tested: ci (fixed seed), dev, nightly, soak (default: ci if the variable CI is set, else dev)",
+        help="how much is tested: ci (fixed seed), dev, nightly, soak (default: ci where CI is set, else dev)",
     )
     group.addoption("--conformance-examples", type=int, metavar="N", help="calls for each test id, over the profile's")
     group.addoption("--conformance-seed", type=int, metavar="N", help="draw the calls from this seed")
-    group.addoption("--conformance-json", metavar="PATH", help="write the results as JSON (`conformance report` reads it)")
+    group.addoption(
+        "--conformance-json", metavar="PATH", help="write the results as JSON (`conformance report` reads it)"
+    )
     group.addoption(
         "--stock-interpreter",
         action="store_true",

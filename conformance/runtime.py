@@ -26,8 +26,8 @@ class RuntimeUnavailable(RuntimeError):
 def select(name: Literal["auto", "interpret", "gpu"] = "auto", *, stock: bool = False) -> Runtime:
     """The runtime of this process, chosen before any kernel module is imported.
 
-    "auto" takes `gpu` where torch sees a CUDA device and TRITON_INTERPRET is not set, else `interpret`. Triton decides at
-    decoration whether a kernel is interpreted, so one process has one runtime.
+    "auto" takes `gpu` where torch sees a CUDA device and TRITON_INTERPRET is not set, else `interpret`. Triton decides
+    at decoration whether a kernel is interpreted, so one process has one runtime.
 
     Raises:
         RuntimeUnavailable: `gpu` without a CUDA device, or `interpret` where kernels were already decorated to compile.
@@ -39,8 +39,8 @@ def select(name: Literal["auto", "interpret", "gpu"] = "auto", *, stock: bool = 
     if name == "gpu":
         if not torch.cuda.is_available():
             raise RuntimeUnavailable(
-                "runtime 'gpu' needs a CUDA device and torch sees none. Use the runtime 'interpret', or install a torch "
-                "with CUDA where there is a device (`conformance doctor` shows what is found)."
+                "runtime 'gpu' needs a CUDA device and torch sees none. Use the runtime 'interpret', or install "
+                "a torch with CUDA where there is a device (`conformance doctor` shows what is found)."
             )
         if os.environ.get("TRITON_INTERPRET") == "1":
             raise RuntimeUnavailable("runtime 'gpu' was asked for, but TRITON_INTERPRET=1 is set: unset it.")

@@ -18,6 +18,7 @@ from conformance.observation import Geometry
 from conformance.op import Op, OpError
 from conformance.oracles.objection import Objection
 from conformance.promises import Promises
+from conformance.report.snippet import script
 from strategies import Call
 
 if TYPE_CHECKING:
@@ -170,6 +171,7 @@ class Trial:
             kernel=self.name,
             summary=objection.summary,
             call=call.to_json(),
+            script=script(self.kernel, call, self.op, runtime=runtime.current(), meta=self.meta),
             events=objection.events,
             value=objection.value,
             notes=objection.notes,

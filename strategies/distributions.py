@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy
 import numpy.typing
 
 from strategies.dtypes import Format
 
-Array = numpy.typing.NDArray[numpy.float64]
+Array = numpy.typing.NDArray[Any]
 Generator = numpy.random.Generator
 
 _local = threading.local()

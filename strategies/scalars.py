@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis.strategies import SearchStrategy
 
 from strategies.choices import Data, entry, refuse, weighted
@@ -34,7 +36,18 @@ def scales() -> SearchStrategy[float]:
     """A strategy of factors: 1, powers of two, 1/sqrt(d) as attention has it, negative ones, 0."""
     return _table(
         "scales()",
-        ((1.0, 4), (0.5, 2), (2.0, 2), (0.125, 2), (64**-0.5, 1), (80**-0.5, 2), (0.1, 2), (-1.0, 2), (0.0, 1), (1.7, 2)),
+        (
+            (1.0, 4),
+            (0.5, 2),
+            (2.0, 2),
+            (0.125, 2),
+            (64**-0.5, 1),
+            (80**-0.5, 2),
+            (0.1, 2),
+            (-1.0, 2),
+            (0.0, 1),
+            (1.7, 2),
+        ),
     )
 
 
@@ -55,5 +68,5 @@ def choices(*values: object) -> SearchStrategy[object]:
     return Table(values, f"choices({', '.join(map(repr, values))})")
 
 
-def _table(text: str, rows: tuple[tuple[object, int], ...]) -> SearchStrategy:  # type: ignore[type-arg]
+def _table(text: str, rows: tuple[tuple[object, int], ...]) -> Any:
     return Table(weighted(rows), text)

@@ -56,7 +56,8 @@ class Context:
         self.unit = form.unit
         # covers the rounding of the midpoint: 2**-52 against 2**-24, or 2**-63 against 2**-53
         self.u = form.unit * (1 + (2.0**-8 if extended else 1.0 if double else 2.0**-26))
-        self.eta = form.half_spacing
+        # half the smallest subnormal; a whole one where float64 midpoints cannot hold half of float64's
+        self.eta: Any = self.real(2) ** max(form.emin - form.precision, -1075 if extended else -1074)
         self.tiny = form.tiny
         self.largest = form.largest
         # a NumPy type that rounds as the compute dtype does, where one exists and the midpoint is wide enough for it

@@ -96,7 +96,18 @@ _TESTS: dict[str, Callable[..., Any]] = {
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
     name: getattr(reductions, name)
     for name in (
-        "mean", "var", "std", "var_mean", "std_mean", "amax", "amin", "argmax", "argmin", "cumsum", "prod", "norm",
+        "mean",
+        "var",
+        "std",
+        "var_mean",
+        "std_mean",
+        "amax",
+        "amin",
+        "argmax",
+        "argmin",
+        "cumsum",
+        "prod",
+        "norm",
     )
 } | {
     "sum": reductions.add_up,
@@ -256,7 +267,7 @@ def _has_float(value: Any) -> bool:
     return False
 
 
-def handle(function: Callable[..., Any], args: Any, kwargs: Any, method_of: Any = None) -> Any:
+def handle(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The result of a torch call inside a reference: by its rule, by torch where no float is involved, or estimated."""
     name = function.__name__
     if name == "__get__":

@@ -33,8 +33,8 @@ class Format:
 
     @property
     def half_spacing(self) -> float:
-        """Largest absolute rounding error in the subnormal range; 0 for float64, where it is no float64."""
-        return float(2.0 ** (self.emin - self.precision)) if self.emin > -1000 else 0.0
+        """Largest absolute rounding error in the subnormal range (for float64 twice that: the least float64)."""
+        return float(2.0 ** max(self.emin - self.precision, -1074))
 
     @property
     def overflow(self) -> float:

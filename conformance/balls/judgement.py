@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from conformance.balls.formats import FORMATS, Format
 from conformance.promises import Promises
 
 NONE = np.zeros(0, np.int64)
+LEAST = 5e-324
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,8 +25,7 @@ class Verdict:
     `ratio` is the worst error over bound of the decided elements (inf where the class is wrong: NaN, infinity), at
     `index`, where the kernel gave `got`, the exact value is `exact` and [`low`, `high`] is allowed; `ulp` is the error
     there in units in the last place of the output dtype. `wrong` are flat indices, `undecided` the number of elements
-    whose bound is infinite, of `total`. `bias` is the sum and the count of outward-signed ratios of the first row, for
-    the signed-bias warning.
+    whose bound is infinite, of `total`. `heuristic` names operations without a proven rule.
     """
 
     ok: bool
@@ -81,10 +82,9 @@ def judge(got: torch.Tensor, ball: Ball, promises: Promises) -> Verdict:
         error = np.abs(value - ball.mid)
         if not ball.mid.size:
             return Verdict(True, 0.0, (), 0.0, 0.0, 0.0, 0.0, 0.0, NONE, 0, 0, ball.heuristic)
-        quotient = error / reach
-        worst = quotient.max()
-        if worst <= 1 and (reach.max() < np.inf):
-            # every number is finite and inside; 0 / 0 would be NaN and fail the comparison
+        # the least float makes 0 / 0 zero and changes nothing else
+        quotient = error / (reach + LEAST)
+        if quotient.max() <= 1 and reach.max() < np.inf:
             return _verdict(True, quotient, value, reach, ball, form, NONE, 0)
         return _judge_slowly(value, ball, reach, error, form, promises)
 
@@ -143,18 +143,23 @@ def _verdict(
     ok: bool, quotient: Array, value: Array, reach: Array, ball: Ball, form: Format | None, wrong: Any, undecided: int
 ) -> Verdict:
     flat = int(quotient.argmax())
-    exact = ball.mid.flat[flat]
-    bound = reach.flat[flat]
-    got = value.flat[flat]
+    exact = float(ball.mid.item(flat))
+    bound = float(reach.item(flat))
+    got = float(value.item(flat))
+    index: list[int] = []
+    rest = flat
+    for size in reversed(quotient.shape):
+        rest, position = divmod(rest, size)
+        index.append(position)
     return Verdict(
         ok,
-        float(quotient.flat[flat]),
-        tuple(int(i) for i in np.unravel_index(flat, quotient.shape)) if quotient.ndim else (),
-        float(got),
-        float(exact),
-        float(exact - bound),
-        float(exact + bound),
-        ulps_between(float(got), float(exact), form),
+        float(quotient.item(flat)),
+        tuple(reversed(index)),
+        got,
+        exact,
+        exact - bound,
+        exact + bound,
+        ulps_between(got, exact, form),
         wrong,
         undecided,
         int(quotient.size),
@@ -167,11 +172,10 @@ def ulps_between(got: float, exact: float, form: Format | None) -> float:
     if got == exact or (got != got and exact != exact):
         return 0.0
     difference = abs(got - exact)
-    if form is None or not np.isfinite(difference):
-        return float(difference) if difference == difference else float("inf")
-    _, exponent = np.frexp(exact)
-    power = max(int(exponent) - 1, form.emin) if exact else form.emin
-    return float(np.ldexp(difference, form.precision - 1 - power))
+    if form is None or not math.isfinite(difference):
+        return difference if difference == difference else math.inf
+    power = max(math.frexp(exact)[1] - 1, form.emin) if exact else form.emin
+    return math.ldexp(difference, form.precision - 1 - power) if difference else 0.0
 
 
 def _judge_exact(got: torch.Tensor, ball: Ball) -> Verdict:
@@ -186,5 +190,16 @@ def _judge_exact(got: torch.Tensor, ball: Ball) -> Verdict:
     index = tuple(int(i) for i in np.unravel_index(flat, shape)) if shape else ()
     ratio = np.inf if wrong.size else 0.0
     return Verdict(
-        not wrong.size, ratio, index, value, exact, exact, exact, abs(value - exact), wrong, 0, got.numel(), ball.heuristic
+        not wrong.size,
+        ratio,
+        index,
+        value,
+        exact,
+        exact,
+        exact,
+        abs(value - exact),
+        wrong,
+        0,
+        got.numel(),
+        ball.heuristic,
     )

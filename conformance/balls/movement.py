@@ -265,9 +265,7 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: float | None = None) ->
     c = CURRENT.get()
     ball = as_ball(c, x)
     if mode != "constant":
-        widths = [(0, 0)] * (ball.ndim - len(pad) // 2) + [
-            (pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)
-        ]
+        widths = [(0, 0)] * (ball.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
         how: Any = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
         return ball.moved(lambda a: np.pad(a, widths, mode=how))
     mid = torch.nn.functional.pad(bits(ball.mid), pad, value=value or 0.0)

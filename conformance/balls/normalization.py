@@ -18,9 +18,7 @@ from conformance.balls.rounding import extent, rounded
 from conformance.balls.tensor import BallTensor, operand
 
 
-def shifted_exponentials(
-    c: Context, mid: Array, rad: Array | None, axis: int
-) -> tuple[Array, Array, Array, Array]:
+def shifted_exponentials(c: Context, mid: Array, rad: Array | None, axis: int) -> tuple[Array, Array, Array, Array]:
     """exp(x - max x): the maximum, the exact differences, the exponentials and their radii.
 
     For exact x the float32 difference is known, and with it the error of the argument, both of `exp` itself and of
@@ -58,9 +56,7 @@ def shifted_exponentials(
     return top, difference, value, out
 
 
-def softmax_of(
-    c: Context, mid: Array, rad: Array | None, axis: int, rescales: int = 0
-) -> tuple[Array, Array]:
+def softmax_of(c: Context, mid: Array, rad: Array | None, axis: int, rescales: int = 0) -> tuple[Array, Array]:
     """Quotients exp(x_i - max) / sum exp(x_j - max) and their radii, before the rounding of the division.
 
     With e_i off by d_i and the sum by s besides, y_i is off by exactly
@@ -128,9 +124,7 @@ def softmin(x: Any, dim: Any = None, dtype: Any = None, _stacklevel: int = 3) ->
     return softmax(arithmetic.neg(x), dim, dtype)
 
 
-def log_sum(
-    c: Context, mid: Array, rad: Array | None, axis: int
-) -> tuple[Array, Array, Array, Array]:
+def log_sum(c: Context, mid: Array, rad: Array | None, axis: int) -> tuple[Array, Array, Array, Array]:
     """Maximum, log(sum exp(x - max)), and the radius and size of that logarithm (kept dims)."""
     top, _, value, spread = shifted_exponentials(c, mid, rad, axis)
     n = mid.shape[axis]
@@ -257,7 +251,9 @@ def _weights(c: Context, weight: Any, target: Any, ignore_index: int) -> BallTen
     keep = index != ignore_index
     mid, rad = operand(c, weight)
     safe = np.where(keep, index, 0)
-    return BallTensor(c, np.where(keep, mid[safe], 0), None if rad is None else np.where(keep, rad[safe], 0), weight.dtype)
+    return BallTensor(
+        c, np.where(keep, mid[safe], 0), None if rad is None else np.where(keep, rad[safe], 0), weight.dtype
+    )
 
 
 def nll_loss(

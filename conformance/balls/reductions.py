@@ -102,14 +102,22 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype |
 
 
 def divided(c: Context, mid: Array, rad: Array | None, n: float, dtype: torch.dtype, over: bool = False) -> BallTensor:
-    """A sum over `n` terms divided by n: by division, or by a product with the rounded reciprocal (1.5 ulp)."""
+    """A sum over `n` terms divided by n: by a division, or by a product with the computed reciprocal."""
+    if over:
+        # the sum may be infinite in the compute dtype although the quotient is not
+        mid, rad = BallTensor(c, mid, rad, dtype, over).operand()
     value = np.asarray(mid / np.asarray(n, c.real))
-    spread = None if rad is None else rad / n if n else np.full_like(value, np.inf)
-    if n and math.frexp(n)[0] == 0.5 and c.div < 2 * c.u:
-        return BallTensor(c, value, spread, dtype, over)  # a power of two, divided by IEEE arithmetic
-    out = rounded(c, value, spread, dtype, ((mid, rad),), ulps=max(c.div, 3 * c.u), floor=c.eta)
-    out.overflows |= over
-    return out
+    if not n:
+        return BallTensor(c, value, rad, dtype)
+    spread = None if rad is None else rad / n
+    mantissa, exponent = math.frexp(n)
+    if mantissa == 0.5 and c.div < 2 * c.u:
+        return rounded(c, value, spread, dtype, ((mid, rad),), ulps=0.0, floor=c.eta)  # IEEE division by a power of two
+    # error of the reciprocal relative to itself: it lies in a binade of its own
+    relative = c.div * math.ldexp(1.0, (1 if mantissa == 0.5 else 0) - exponent) * n
+    own = np.abs(value) * relative
+    spread = own if spread is None else spread + own
+    return rounded(c, value, spread, dtype, ((mid, rad),), ulps=max(c.u, c.div - relative), floor=c.eta + c.flush)
 
 
 def centred(c: Context, x: Any, axes: tuple[int, ...]) -> tuple[BallTensor, Array, Array, Array | None]:

@@ -60,8 +60,8 @@ class BallTensor:
             method = getattr(torch.Tensor, name)  # the AttributeError of a typing error is torch's own
             if not callable(method):
                 raise AttributeError(f"{name} of a tensor is not available inside a reference that runs on balls")
-            return functools.partial(rules["__torch_function__"], method, kwargs={}, method_of=self)
-        return functools.partial(rule, self)
+            return functools.partial(self._unruled, method)
+        return functools.partial(self._rule, name, self)
 
     @property
     def shape(self) -> torch.Size:
@@ -137,8 +137,6 @@ class BallTensor:
 
     def __repr__(self) -> str:
         return f"BallTensor(mid={self.mid!r}, rad={self.rad!r}, dtype={self.dtype})"
-
-    __hash__ = object.__hash__
 
     # values ---------------------------------------------------------------------------------------------------------
 
@@ -217,92 +215,63 @@ class BallTensor:
 
     # operators --------------------------------------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Any:
-        return self.c.rules["add"](self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self.c.rules["add"](other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return self.c.rules["sub"](self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self.c.rules["sub"](other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self.c.rules["mul"](self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.c.rules["mul"](other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.c.rules["div"](self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.c.rules["div"](other, self)
-
     def __floordiv__(self, other: Any) -> Any:
-        return self.c.rules["div"](self, other, rounding_mode="floor")
+        return self._rule("div", self, other, rounding_mode="floor")
 
-    def __mod__(self, other: Any) -> Any:
-        return self.c.rules["remainder"](self, other)
-
-    def __pow__(self, other: Any) -> Any:
-        return self.c.rules["pow"](self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self.c.rules["pow"](other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return self.c.rules["matmul"](self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return self.c.rules["matmul"](other, self)
-
-    def __neg__(self) -> Any:
-        return self.c.rules["neg"](self)
-
-    def __pos__(self) -> Any:
+    def __pos__(self) -> BallTensor:
         return self
 
-    def __abs__(self) -> Any:
-        return self.c.rules["abs"](self)
-
-    def __lt__(self, other: Any) -> Any:
-        return self.c.rules["lt"](self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.c.rules["le"](self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.c.rules["gt"](self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.c.rules["ge"](self, other)
-
-    def __eq__(self, other: object) -> Any:
-        return self.c.rules["eq"](self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self.c.rules["ne"](self, other)
-
-    def __iadd__(self, other: Any) -> Any:
-        return self.c.rules["add_"](self, other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self.c.rules["sub_"](self, other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self.c.rules["mul_"](self, other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self.c.rules["div_"](self, other)
-
     def __getitem__(self, index: Any) -> Any:
-        return self.c.rules["__getitem__"](self, index)
+        return self._rule("__getitem__", self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.c.rules["__setitem__"](self, index, value)
+        self._rule("__setitem__", self, index, value)
+
+    def _unruled(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            return self.c.rules["__torch_function__"](method, (self, *args), kwargs)
+
+    def _rule(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        # called outside torch's dispatch: what the rule does on real tensors must not come back through the mode
+        with torch._C.DisableTorchFunction():
+            return self.c.rules[name](*args, **kwargs)
+
+
+def _unary(name: str) -> Callable[[BallTensor], Any]:
+    def method(self: BallTensor) -> Any:
+        return self._rule(name, self)
+
+    return method
+
+
+def _binary(name: str) -> Callable[[BallTensor, Any], Any]:
+    def method(self: BallTensor, other: Any) -> Any:
+        return self._rule(name, self, other)
+
+    return method
+
+
+def _reflected(name: str) -> Callable[[BallTensor, Any], Any]:
+    def method(self: BallTensor, other: Any) -> Any:
+        return self._rule(name, other, self)
+
+    return method
+
+
+for _operator, _name in (
+    ("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("mod", "remainder"), ("pow", "pow"),
+    ("matmul", "matmul"),
+):  # fmt: skip
+    setattr(BallTensor, f"__{_operator}__", _binary(_name))
+    setattr(BallTensor, f"__r{_operator}__", _reflected(_name))
+for _operator, _name in (("iadd", "add_"), ("isub", "sub_"), ("imul", "mul_"), ("itruediv", "div_")):
+    setattr(BallTensor, f"__{_operator}__", _binary(_name))
+for _operator in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(BallTensor, f"__{_operator}__", _binary(_operator))
+for _operator in ("neg", "abs"):
+    setattr(BallTensor, f"__{_operator}__", _unary(_operator))
+# defining equality by setattr leaves hashing by identity in place
+BallTensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def operand(c: Context, value: Any) -> tuple[Array, Array | None]:

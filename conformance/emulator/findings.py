@@ -20,6 +20,7 @@ KINDS = (
     Kind.INPUT_WRITE,
     Kind.UNINITIALIZED_READ,
     Kind.DATA_RACE,
+    Kind.WRITE_CONFLICT,
     Kind.BARRIER_DIVERGENCE,
     Kind.DEADLOCK,
     Kind.WARP,
@@ -27,6 +28,7 @@ KINDS = (
     Kind.CRASH,
     Kind.HANG,
 )
+_TWO_SIDED = (Kind.DATA_RACE, Kind.WRITE_CONFLICT)
 _ACCESS = ("reads", "writes", "atomically updates")
 Memory = Shadow | Variable  # what a space of the launch stands for
 
@@ -59,8 +61,8 @@ def _event(
         detail = _detail(kind, f, argument, index, span, grid)
     elif kind is Kind.WILD_POINTER:
         detail = f"{_ACCESS[f.now]} {f.size} bytes at {f.offset & (2**64 - 1):#x}, near no argument"
-    threads = (thread, tuple(f.other_thread)) if kind is Kind.DATA_RACE else (thread,)
-    programs = (block, _block(f.other_block, grid)) if kind is Kind.DATA_RACE else (block,)
+    threads = (thread, tuple(f.other_thread)) if kind in _TWO_SIDED else (thread,)
+    programs = (block, _block(f.other_block, grid)) if kind in _TWO_SIDED else (block,)
     return Event(
         kind=kind,
         argument=argument,

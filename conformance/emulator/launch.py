@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import signal
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,10 @@ SECONDS = 60.0  # a launch that takes longer hangs; the slowest clean corpus lau
 
 _pools: list[int] = []
 _lock = threading.RLock()  # stacks and shadow memory are shared by all programs of the process
+
+
+class KernelFailure(RuntimeError):
+    """A launch that nothing observes crashed, hung, met a failed assertion or could not go on."""
 
 
 class LaunchError(ValueError):
@@ -64,35 +69,66 @@ def launch(
     *,
     shared: int = 0,
     observation: Observation | None = None,
-) -> Report:
-    """Run a kernel; the events and the geometry go to `observation`, findings do not raise.
+    isolated: bool = False,
+    seconds: float = SECONDS,
+    values: Sequence[Any] | None = None,
+) -> list[Event]:
+    """What the launch did wrong, which `observation` has then too; an unchecked program can only crash, hang or stick.
+
+    `values` are the arguments as ctypes values, where the caller has packed them. `isolated` runs the launch in a child process, whose results are taken over when it ends well.
 
     Raises:
         ArgumentError: an argument does not fit the kernel's signature.
         KeyError: the program has no such kernel.
+        KernelFailure: something went wrong, and there is no observation to tell.
     """
-    values = program.signature(name).pack(args)
+    if values is None:
+        values = program.signature(name).pack(args)
     with _lock:
-        memory, spaces = _memory(program, name, args, shared, observation) if program.checked else ([], [])
+        memory: list[Memory] = []
+        if program.checked:
+            memory, spaces = _memory(program, name, args, shared, observation)
+        else:
+            spaces = _storages(args, observation) if isolated else []
         settings = Launch()
         settings.grid[:], settings.block[:] = grid, block
         settings.dynamic_bytes = shared
         settings.order = ORDERS[observation.order] if observation else 0
         settings.seed = observation.seed + 1 if observation else 1
-        settings.checked = program.checked
+        settings.checked, settings.isolated = program.checked, isolated
         table = (SpaceStruct * max(1, len(spaces)))(*spaces)
         settings.spaces, settings.space = len(spaces), ctypes.cast(table, ctypes.POINTER(SpaceStruct))
         settings.pool = _pool(program)
-        settings.seconds = SECONDS
+        settings.seconds = seconds
         report = Report()
         program.run(name, values, settings, report)
-        if observation is not None:
-            observation.events.extend(events(report, program, name, memory, grid))
+        found = events(report, program, name, memory, grid) if report.findings else []
+        if report.failed:
+            found.append(Event(Kind.CRASH, name, _death(report.failed), kernel=name))
         if report.stopped:
             for space in memory:
                 if isinstance(space, Shadow):
                     space.stopped = True
-    return report
+    if observation is not None:
+        observation.events.extend(found)
+        observation.float_atomics |= bool(report.float_atomics)
+    elif found and not program.checked:
+        raise KernelFailure("; ".join(map(str, found)))
+    return found
+
+
+def _death(signal_number: int) -> str:
+    if signal_number in set(signal.Signals):
+        return f"the launch ended its process by {signal.Signals(signal_number).name}"
+    return "the launch's process could not be started or ended without a result"
+
+
+def _storages(args: Sequence[Any], observation: Observation | None) -> list[SpaceStruct]:
+    """The whole storages that an isolated launch may have changed."""
+    tensors = [a for a in args if isinstance(a, torch.Tensor)]
+    tensors += [r.tensor for r in observation.arena] if observation else []
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    return [SpaceStruct(base=at, bytes=size) for at, size in storages.items() if size]
 
 
 def record(observation: Observation, name: str, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:

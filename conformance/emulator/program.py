@@ -17,6 +17,7 @@ from conformance.emulator import toolchain
 from conformance.emulator.abi import (
     DYNAMIC_BYTES,
     ELEMENT,
+    IGNORED,
     INIT,
     RED_ZONE,
     SHARED,
@@ -42,6 +43,7 @@ class Variable:
     offset: int  # from the library's base
     size: int
     shared: bool
+    guard: bool = False  # of the initialisation of a function static: the compiler's own
 
 
 class Program:
@@ -96,7 +98,7 @@ class Program:
     def variable_spaces(self) -> list[SpaceStruct]:
         """The structures of the program's own variables, whose state lives as long as the program."""
         return [
-            SpaceStruct(self.base + v.offset, v.size, 0, 0, s.ctypes.data, 4, (SHARED if v.shared else 0) | TRACKED)
+            SpaceStruct(self.base + v.offset, v.size, 0, 0, s.ctypes.data, 4, IGNORED if v.guard else (SHARED if v.shared else 0) | TRACKED)
             for v, s in zip(self.variables, self._states, strict=True)
         ]
 
@@ -172,7 +174,7 @@ class Program:
             try:
                 source.write_text(text)
                 toolchain.run([toolchain.compiler(), *flags, *include, *self._flags, "-x", "c++", "-c", str(source), "-o", str(unit)])
-                toolchain.run([toolchain.compiler(), "-shared", str(unit), str(toolchain.runtime_object()), "-lm", "-Wl,-Bsymbolic", "-o", str(path)])
+                toolchain.run([toolchain.compiler(), "-shared", str(unit), str(toolchain.runtime_object()), "-lm", "-lrt", "-Wl,-Bsymbolic", "-o", str(path)])
             finally:
                 source.unlink(missing_ok=True)
                 unit.unlink(missing_ok=True)
@@ -185,9 +187,9 @@ class Program:
             own = _runtime_names()
             plain = _data_symbols(self.library_path, "-C")
             variables = [
-                (re.sub(r"\(.*\)|<.*>", "", nice[3]).split("::")[-1], at, size, name.startswith("_ZZ"))
+                (re.sub(r"\(.*\)|<.*>", "", nice[3]).split("::")[-1], at, size, name.startswith("_ZZ"), name.startswith("_ZGV"))
                 for (at, size, _, name), nice in zip(raw, plain, strict=True)
-                if name not in own and "emu_red_zone" not in name and not name.startswith(("_ZT", "_ZGV", "__", "completed"))
+                if name not in own and "emu_red_zone" not in name and not name.startswith(("_ZT", "__", "completed"))
             ]
             table = toolchain.run([toolchain.tool("nm"), "--defined-only", str(self.library_path)])
             anchor = next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(" emu_pool"))

@@ -52,6 +52,14 @@ class Parameter:
         return f"{'const ' * self.constant}{text}{'*' * self.pointer} {self.name}"
 
 
+    def mismatch(self, tensor: torch.Tensor) -> str | None:
+        """What is wrong with a tensor for this pointer, None when it fits."""
+        cpp, _, dtypes = _LETTERS[self.letter]
+        if dtypes is None or tensor.dtype in dtypes:
+            return None
+        return f"parameter `{self}` points to {cpp}, but the tensor holds {tensor.dtype}"
+
+
 @dataclasses.dataclass(frozen=True)
 class Signature:
     """The parameters of a kernel in order."""
@@ -73,7 +81,7 @@ class Signature:
         return [self._pack(p, a) for p, a in zip(self.parameters, args, strict=True)]
 
     def _pack(self, p: Parameter, value: Any) -> Any:
-        cpp, scalar, dtypes = _LETTERS[p.letter]
+        scalar = _LETTERS[p.letter][1]
         if isinstance(value, np.generic):
             value = value.tobytes() if isinstance(value, np.void) else value.item()
         if isinstance(value, torch.Tensor):
@@ -81,8 +89,8 @@ class Signature:
                 raise ArgumentError(f"{self.kernel}: parameter `{p}` is no pointer, but a tensor of {value.dtype} was given")
             if value.device.type != "cpu":
                 raise ArgumentError(f"{self.kernel}: the tensor for `{p}` lies on {value.device}; the emulator takes CPU tensors")
-            if dtypes is not None and value.dtype not in dtypes:
-                raise ArgumentError(f"{self.kernel}: parameter `{p}` points to {cpp}, but the tensor holds {value.dtype}")
+            if wrong := p.mismatch(value):
+                raise ArgumentError(f"{self.kernel}: {wrong}")
             return ctypes.c_void_p(value.data_ptr())
         if p.pointer:
             if value is None:

@@ -25,6 +25,7 @@ COMMON = (
     "-fno-threadsafe-statics",
     "-fno-math-errno",
     "-fwrapv",
+    "-fno-finite-loops",  # an endless loop must stay one
     "-w",
 )
 FAST = ("-O2",)

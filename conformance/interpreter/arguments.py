@@ -46,7 +46,7 @@ class Arguments:
         self.pointers: list[tuple[int, str, Any]] = []
         self.key: Any = tuple(
             [
-                _constant(value) if name in constexprs else self._token(name, value, floats)
+                constant(value) if name in constexprs else self._token(name, value, floats)
                 for name, value in bound.items()
             ]
         )
@@ -74,8 +74,10 @@ class Arguments:
                 tuple(self._token(name, n, floats) for n in value.shape),
                 tuple(self._token(name, n, floats) for n in value.strides),
             )
-            return _Description(token, tuple(value.block_shape), value.padding, getattr(value, "round_f32_to_tf32", False))
-        return _constant(value)
+            return _Description(
+                token, tuple(value.block_shape), value.padding, getattr(value, "round_f32_to_tf32", False)
+            )
+        return constant(value)
 
 
 class _Constant:
@@ -85,8 +87,8 @@ class _Constant:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.text = repr(value) if isinstance(value, (float, list, dict, set)) else None
-        self.hash = hash(self.text if self.text is not None else value)
+        self.text = repr(value) if isinstance(value, (float, list, dict, set)) else None  # -0.0 == 0.0, and NaN != NaN
+        self.hash = hash(value if self.text is None else self.text)
 
     def __hash__(self) -> int:
         return self.hash
@@ -115,9 +117,8 @@ class _Description:
         return isinstance(other, _Description) and self._fields() == other._fields()
 
 
-def _constant(value: Any) -> Any:
-    if value is None or type(value) is str:
-        return _Constant(value)
+def constant(value: Any) -> _Constant:
+    """The value as a part of a key."""
     return _Constant(value)
 
 
@@ -153,6 +154,8 @@ def _build(recording: Recording, token: Any, count: Iterator[int]) -> Any:
         made.handle.round_f32_to_tf32 = token.tf32
         return made
     kind, *items = token
-    return stock._tuple_create(kind(), [_build(recording, t, count) for t in items]) if kind is tuple else kind(
-        *[_build(recording, t, count) for t in items]
+    return (
+        stock._tuple_create(kind(), [_build(recording, t, count) for t in items])
+        if kind is tuple
+        else kind(*[_build(recording, t, count) for t in items])
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import triton.runtime.interpreter as stock
 from triton._C.libtriton import ir
 
 from conformance.interpreter import formats
-from conformance.interpreter.access import Memory
 from conformance.interpreter.builder import Array, expand, numpy_dtype
+from conformance.interpreter.descriptors import Descriptors
 from conformance.interpreter.sites import here
 from conformance.interpreter.tape import Handle
 
@@ -23,7 +23,7 @@ _LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}
 _HALF_STEP = 16
 
 
-class Blocks(Memory):
+class Blocks(Descriptors):
     """The builder's operations on whole blocks."""
 
     def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_num_imprecise_acc: Any) -> Handle:
@@ -87,7 +87,7 @@ class Blocks(Memory):
 
         self.recording.emit(check, (condition,), tl.void, (), effect=True)
 
-    def create_print(self, prefix: str, hex: bool, values: Sequence[Handle], *_: Any) -> None:  # noqa: A002
+    def create_print(self, prefix: str, hex: bool, values: Sequence[Handle], *_: Any) -> None:
         """`tl.device_print`, program by program in the order of the batch."""
         machine = self.machine
 
@@ -105,7 +105,7 @@ class Blocks(Memory):
         handles: list[Handle] = []
         _walk(args, handles.append)
         method = getattr(stock.interpreter_builder, name)
-        recording, machine = self.recording, self.machine
+        recording = self.recording
         dtypes = [h.dtype for h in handles]
         shapes = [h.shape or (1,) for h in handles]
         slot = recording.next
@@ -119,7 +119,7 @@ class Blocks(Memory):
                     stock.TensorHandle(np.array(expand(v, s)[row if v.shape[0] > 1 else 0]), d)
                     for v, s, d in zip(arrays, shapes, dtypes, strict=True)
                 )
-                results.append(method(*_map(args, lambda _, g=given: next(g)), **kwargs))
+                results.append(method(*_map(args, _in_turn(given)), **kwargs))
             node.extra[slot] = (results[0].dtype, results[0].data.shape)
             return np.stack([r.data for r in results])
 
@@ -127,7 +127,6 @@ class Blocks(Memory):
         dtype, shape = node.extra[slot]
         result.dtype = dtype
         result.shape = tuple(shape)
-        del machine
         return result
 
 
@@ -145,6 +144,10 @@ def _map(value: Any, change: Callable[[Handle], Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_map(item, change) for item in value)
     return value
+
+
+def _in_turn(values: Iterator[Any]) -> Callable[[Handle], Any]:
+    return lambda _: next(values)
 
 
 def _half_steps(x: Array, y: Array, z: Array) -> Array:
@@ -291,18 +294,17 @@ def reduce(builder: Blocks, given: Any, axis: Any, combine_fn: Any, keep_dims: A
         ]
     else:
         results = [
-            tensor(_restored(builder, t.handle, axis, keep, out), t.dtype, out)
+            tensor(_kept(builder, t.handle, keep, out), t.dtype, out)
             for t in _fold(builder, tensors, shape, axis, combine_fn)[-1]
         ]
     return results[0] if single else tuple(results)
 
 
-def _restored(builder: Blocks, handle: Handle, axis: int | None, keep: bool, out: tuple[int, ...]) -> Handle:
+def _kept(builder: Blocks, handle: Handle, keep: bool, out: tuple[int, ...]) -> Handle:
     if not keep:
         return handle
-    return builder.recording.emit(lambda v: expand(v, handle_shape).reshape(v.shape[0], *out), (handle,), handle.dtype, out) if (
-        handle_shape := handle.shape or (1,)
-    ) else handle
+    shape = handle.shape or (1,)
+    return builder.recording.emit(lambda v: expand(v, shape).reshape(v.shape[0], *out), (handle,), handle.dtype, out)
 
 
 def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int | None, combine_fn: Any) -> list[Any]:
@@ -334,7 +336,7 @@ def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int
     return accumulated
 
 
-_SCANS = {"_sum_combine": np.cumsum, "_prod_combine": np.cumprod}
+_SCANS: dict[str, Callable[..., Any]] = {"_sum_combine": np.cumsum, "_prod_combine": np.cumprod}
 
 
 def scan(builder: Blocks, given: Any, axis: Any, combine_fn: Any, reverse: Any = False) -> Any:

@@ -101,7 +101,9 @@ class View:
         """The logical index of an element number (the first of those that share an element of memory)."""
         offset = int(number)
         if not self.dense and not self.nested:
-            offset = int(self._offsets[number] if self._offsets is not None else np.searchsorted(self._cumulative(), number))
+            offset = int(
+                self._offsets[number] if self._offsets is not None else np.searchsorted(self._cumulative(), number)
+            )
             return self._first_at(offset)
         result = [0] * len(self.shape)
         for _, size, axis in reversed(self.axes):

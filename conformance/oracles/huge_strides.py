@@ -43,6 +43,8 @@ def skip(trial: Trial) -> str | None:
     """Why the lane does not apply to a trial, None if it does."""
     if runtime.current() != "interpret":
         return "huge strides lie over lazily committed memory, which only the CPU has"
+    if trial.promises.offsets == "int32":
+        return "the kernel promises 32-bit offsets only"
     if not strided_arguments(trial):
         return "no argument may have padded rows"
     return None

@@ -22,8 +22,8 @@ _CLASSES = ("finite", "nan", "+inf", "-inf")
 def check(trial: Trial, launch: Launch) -> list[Objection]:
     """Object to the first element whose class torch has neither way, then to finite values outside their ball.
 
-    Where the ball decides, it decides. Elsewhere an intermediate may overflow, and whether it does depends on the order of
-    operations: what is not finite is right then, but a finite value must stand where torch has one.
+    Where the ball decides, it decides. Elsewhere an intermediate may overflow, and whether it does depends on the order
+    of operations: what is not finite is right then, but a finite value must stand where torch has one.
     """
     if launch.error is not None:
         return []

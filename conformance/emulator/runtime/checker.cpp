@@ -19,6 +19,7 @@ static_assert(sizeof(Cell) == 64, "one cache line");
 
 u8 hot[1024];  // the space that an instruction touched last
 u64 cells_used;
+u32 last_site;  // of the last checked access: where a loop is, when its time is up
 
 inline u32 thread_of(const Stamp &s) { return s.who & 1023; }
 inline u32 bytes_of(const Stamp &s) { return s.who >> 10 & 15; }
@@ -34,11 +35,29 @@ inline bool before(const Stamp &s, u32 floor) {
   return (thread_of(s) ^ current) < WARP && lanes[current].clock[s.who & 31] >= s.clock;
 }
 
+struct DoubtfulRace {
+  Space *space;
+  uptr at;
+  u32 bytes;
+  Stamp then;
+  u32 site;
+};
+DoubtfulRace doubtful_race;
+bool settling;
+
 u32 ordinal_of(const Stamp &s);
 void synchronize(uptr address);
 
 __attribute__((noinline)) void race(Space &s, uptr a, u32 n, Access now, const Stamp &then, Access was, u32 site) {
-  emu_finding *f = merge(EMU_RACE, site, then.site, u32(&s - spaces));
+  const bool both_write = now == Access::write && was == Access::write, same_block = then.phase >= block_phase;
+  if (both_write && same_block && n <= sizeof doubtful.before && !settling) {
+    doubtful_race = {&s, a, n, then, site};
+    doubtful.bytes = n;
+    doubtful.at = (void *)a;
+    memcpy(doubtful.before, (void *)a, n);
+    return;
+  }
+  emu_finding *f = merge(both_write && !same_block ? EMU_WRITE_CONFLICT : EMU_RACE, site, then.site, u32(&s - spaces));
   if (!f) return;
   f->offset = (long long)(a - s.low);
   f->size = n;
@@ -50,6 +69,15 @@ __attribute__((noinline)) void race(Space &s, uptr a, u32 n, Access now, const S
   f->other_thread[0] = t % blockDim.x;
   f->other_thread[1] = t / blockDim.x % blockDim.y;
   f->other_thread[2] = t / blockDim.x / blockDim.y;
+}
+
+void settle() {
+  const u32 n = doubtful.bytes;
+  doubtful.bytes = 0;
+  if (!memcmp(doubtful.before, doubtful.at, n)) return;
+  settling = true;
+  race(*doubtful_race.space, doubtful_race.at, n, Access::write, doubtful_race.then, Access::write, doubtful_race.site);
+  settling = false;
 }
 
 // Splits every cell: an access is narrower than any before.
@@ -85,13 +113,13 @@ inline void order_check(Space &s, uptr a, u32 n, u32 site) {
     const u32 bytes = ((1u << (end - p)) - 1) << ((p - s.low) & (grain - 1));
     const Stamp now{phase, site, u16(current | bytes << 10), my_clock};
     auto clash = [&](const Stamp &t) { return bytes_of(t) & bytes && !before(t, floor); };
-    if (clash(x.write)) race(s, p, n, K, x.write, Access::write, site);
+    if (clash(x.write)) race(s, p, u32(end - p), K, x.write, Access::write, site);
     if (K != Access::atomic)
       for (const Stamp &t : x.atomic)
-        if (clash(t)) race(s, p, n, K, t, Access::atomic, site);
+        if (clash(t)) race(s, p, u32(end - p), K, t, Access::atomic, site);
     if (K != Access::read)
       for (const Stamp &t : x.read)
-        if (clash(t)) race(s, p, n, K, t, Access::read, site);
+        if (clash(t)) race(s, p, u32(end - p), K, t, Access::read, site);
     if (K == Access::write) {
       x.write = now;
     } else {
@@ -177,6 +205,8 @@ inline __attribute__((always_inline)) void access(const void *q, u32 n, u32 site
     misaligned(a, n, K, site);
     yield();
   }
+  if (__builtin_expect(doubtful.bytes, 0)) settle();
+  last_site = site;
   u8 &h = hot[site & 1023];
   Space *s = &spaces[h];
   if (__builtin_expect(!inside(*s, a, n), 0)) {
@@ -217,7 +247,9 @@ inline __attribute__((always_inline)) void access(const void *q, u32 n, u32 site
 }  // namespace
 
 extern "C" __attribute__((noinline)) void emu_atomic(const void *p, u32 n) {
+  report->float_atomics |= n / EMU_ROUNDS;
   if (!checking) return;
+  n %= EMU_ROUNDS;
   access<Access::atomic>(p, n, EMU_SITE, true);
   if (uptr(p) - uptr(dynamic_shared) >= sizeof dynamic_shared) synchronize(uptr(p));
 }

@@ -104,6 +104,7 @@ void complete_warp(u32 base) {
 
 extern "C" {
 u64 emu_warp(u32 op, u32 mask, u64 value, int source, void (*call)(void **)) {
+  if (doubtful.bytes) settle();
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   if (!(mask >> (current & 31) & 1)) {

@@ -1,0 +1,1 @@
+"""Benchmarks that make every figure in the documentation."""
