@@ -34,9 +34,9 @@ def test_a_fault_names_a_line_of_its_own_file(fault):
 
 @pytest.mark.parametrize("fault", [f for f in GPU_FAULTS if f.name in ON_THE_CPU], ids=lambda f: f.name)
 def test_a_fault_of_memory_is_seen_by_the_interpreter_too_and_its_fixed_twin_is_not_objected_to(fault):
-    outcome = case.run(Trial(fault.op, fault.kernel), "launch", torch.float32, examples=60, seed=0)
+    outcome = case.run(Trial(fault.op, fault.kernel), lanes.LANES["launch"], torch.float32, examples=60, seed=0)
     assert {f.oracle for f in outcome.findings} & set(fault.oracles)
-    assert not case.run(Trial(fault.op, fault.fixed), "launch", torch.float32, examples=30, seed=0).findings
+    assert not case.run(Trial(fault.op, fault.fixed), lanes.LANES["launch"], torch.float32, examples=30, seed=0).findings
 
 
 def test_a_segmentation_fault_of_the_launcher_is_found_once_and_shrunk():
@@ -46,7 +46,7 @@ def test_a_segmentation_fault_of_the_launcher_is_found_once_and_shrunk():
     try:
         trial = Trial(fault.op, fault.kernel)
         trial.remote = Remote(trial, process=process)
-        (finding,) = case.run(trial, "launch", torch.float32, examples=60, seed=0).findings
+        (finding,) = case.run(trial, lanes.LANES["launch"], torch.float32, examples=60, seed=0).findings
     finally:
         process.close()
         policy.select(before)
