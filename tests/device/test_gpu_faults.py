@@ -36,7 +36,9 @@ def test_a_fault_names_a_line_of_its_own_file(fault):
 def test_a_fault_of_memory_is_seen_by_the_interpreter_too_and_its_fixed_twin_is_not_objected_to(fault):
     outcome = case.run(Trial(fault.op, fault.kernel), lanes.LANES["launch"], torch.float32, examples=60, seed=0)
     assert {f.oracle for f in outcome.findings} & set(fault.oracles)
-    assert not case.run(Trial(fault.op, fault.fixed), lanes.LANES["launch"], torch.float32, examples=30, seed=0).findings
+    assert not case.run(
+        Trial(fault.op, fault.fixed), lanes.LANES["launch"], torch.float32, examples=30, seed=0
+    ).findings
 
 
 def test_a_segmentation_fault_of_the_launcher_is_found_once_and_shrunk():
