@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from conformance.device import watch
+from conformance.device import policy, sanitizer, watch
 from conformance.device.judge import Judge
 from conformance.explore import explore
 from conformance.failures import Finding
@@ -91,5 +91,7 @@ def run(
         result.undecided = tightness.undecided / max(1, tightness.elements)
         result.points = thin(tightness.points)
     findings = [trial.finding(found.objection, call_of(found.call)) for found in exploration.found.values()]
+    if policy.current().sanitizer:
+        findings = [sanitizer.attach(finding, policy.current().sanitizer) for finding in findings]
     result.objections = sorted(f.oracle for f in findings)
     return Outcome(result, findings, exploration.interrupted)

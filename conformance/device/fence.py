@@ -7,6 +7,7 @@ memory and passes. Here each tensor has a mapping of its own, and lies at its ve
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import threading
@@ -84,10 +85,10 @@ class Pool:
                 self._free.setdefault(mapping.size, collections.deque()).append(mapping)
                 self._free_bytes += mapping.size
                 return
-        try:
+        with contextlib.suppress(
+            DriverError, RuntimeError
+        ):  # after a fault the context is lost, and its memory with it
             self.pages.unmap(mapping)
-        except (DriverError, RuntimeError):
-            pass  # the context is lost after a fault, and its memory with it
 
     def trim(self) -> None:
         """Unmap everything that is not in use."""

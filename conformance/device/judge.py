@@ -44,9 +44,14 @@ class LaneLike(Protocol):
     """What a judge needs of a lane."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The lane's id."""
+        ...
+
     @property
-    def check(self) -> Callable[[Trial, Any], list[Objection]]: ...
+    def check(self) -> Callable[[Trial, Any], list[Objection]]:
+        """What the lane says of a drawn call."""
+        ...
 
 
 class JudgeError(RuntimeError):

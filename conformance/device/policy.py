@@ -18,12 +18,14 @@ class Policy:
     `fence` lays device tensors flush against unmapped pages, where that is possible. `isolate`: "always" judges calls
     in a child process, "fault" only once a call has lost the device of this process, "never" not at all; "auto" is
     "always" on a GPU, where a fault costs the process every later launch, and "never" on the CPU. A call that runs for
-    more than `hang_seconds` hangs; that is only noticed in a child.
+    more than `hang_seconds` hangs; that is only noticed in a child. `sanitizer` are the
+    tools of compute-sanitizer that look at each finding.
     """
 
     fence: bool = True
     isolate: Isolate = "auto"
     hang_seconds: float = 30.0
+    sanitizer: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.isolate not in MODES:

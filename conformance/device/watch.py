@@ -299,6 +299,9 @@ class WatchedBackend:
 
 
 def _install_cuda(launcher: Any) -> None:
-    backend = launcher.current_backend()
+    try:
+        backend = launcher.current_backend()
+    except ImportError:
+        return  # no CuPy: a launch says so itself
     if not isinstance(backend, WatchedBackend):
         launcher.set_backend(WatchedBackend(backend))

@@ -115,7 +115,7 @@ def test_lanes_that_compare_launches_leave_faults_to_the_others_and_give_up(proc
 def test_a_crash_is_shrunk_and_the_other_findings_are_kept(process):
     trial = Trial(ending.copy, ending.segfault)
     trial.remote = Remote(trial, process=process)
-    outcome = case.run(trial, "launch", torch.float32, examples=20, seed=0)
+    outcome = case.run(trial, lanes.LANES["launch"], torch.float32, examples=20, seed=0)
     (finding,) = outcome.findings
     assert finding.oracle == "crash"
     assert Call.from_json(finding.call).tensors["x"].shape == (5,)
