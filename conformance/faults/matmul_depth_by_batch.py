@@ -7,8 +7,12 @@ import triton
 import triton.language as tl
 
 from conformance.faults.fault import Fault
+from conformance.op import Op
 from conformance.ops import matmul
 from kernels_triton.arguments import COMPUTE, check_tensors
+
+# the shipped op leaves the config free; this kernel promises one order of summation for every row
+_matmul_of_rows = Op(matmul.reference, matmul.inputs, independent="m", exact=True, name="matmul")
 
 
 @triton.jit
@@ -55,7 +59,7 @@ def _fixed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 fault = Fault(
     name="matmul_depth_by_batch",
-    op=matmul,
+    op=_matmul_of_rows,
     kernel=_faulty,
     fixed=_fixed,
     oracles=("batch_invariance",),
