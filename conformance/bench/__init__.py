@@ -1,0 +1,1 @@
+"""Measurements: `python -m conformance bench NAME`."""
