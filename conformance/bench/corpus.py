@@ -90,7 +90,7 @@ class Program:
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """A racy variant of a program: one barrier, fence, wait or atomic less; `reason` says why it is no race after all."""
+    """A racy variant of a program: one order less; `reason` says why it is no race after all."""
 
     program: Program
     mutant: Mutant

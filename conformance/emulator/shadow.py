@@ -129,17 +129,18 @@ def _index(tensor: torch.Tensor, offset: int) -> tuple[int, ...] | None:
         return None
     rest = offset // tensor.element_size()
     index = [0] * tensor.dim()
-    for axis in sorted(range(tensor.dim()), key=lambda a: -int(tensor.stride(a))):
-        if tensor.stride(axis) > 0 and tensor.shape[axis] > 1:
-            index[axis] = min(rest // tensor.stride(axis), tensor.shape[axis] - 1)
-            rest -= index[axis] * tensor.stride(axis)
+    strides = [int(s) for s in tensor.stride()]
+    for axis in sorted(range(len(strides)), key=strides.__getitem__, reverse=True):
+        if strides[axis] > 0 and tensor.shape[axis] > 1:
+            index[axis] = min(rest // strides[axis], tensor.shape[axis] - 1)
+            rest -= index[axis] * strides[axis]
     return tuple(index) if rest == 0 else None
 
 
 def _start(tensor: torch.Tensor) -> int:
     if tensor.data_ptr():
-        return tensor.data_ptr()
-    return tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.element_size()
+        return int(tensor.data_ptr())
+    return int(tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.element_size())
 
 
 def _span(tensor: torch.Tensor) -> int:

@@ -28,7 +28,7 @@ COMMON = (
     "-fno-finite-loops",  # an endless loop must stay one
     "-w",
 )
-FAST = ("-O2",)
+FAST = ("-O2", "-fno-optimize-sibling-calls")  # a tail call would hide the line that calls the runtime
 
 
 class ToolchainError(RuntimeError):

@@ -42,8 +42,8 @@ _AND = re.compile(r"&&")
 def mutants(text: str) -> Iterator[Mutant]:
     """Every single-edit mutant of `text`, in the order of the kinds below and of the lines.
 
-    Kinds: "delete" a barrier, fence, sync or wait; "plain" for an atomic add; "widen" and "narrow" a comparison; "stride"
-    one too large; "unmask" an `if`; "drop" one side of an `&&`.
+    Kinds: "delete" a barrier, fence, sync or wait; "plain" for an atomic add; "widen" and "narrow" a comparison;
+    "stride" one too large; "unmask" an `if`; "drop" one side of an `&&`.
 
     >>> [str(m) for m in mutants("if (i < n) s[i] = 0;\\n__syncthreads();")][0]
     'line 2: delete: `__syncthreads();` -> ``'
@@ -119,7 +119,7 @@ def _other(operator: str) -> str:
 
 
 def _operand_before(text: str, end: int) -> int:
-    """The start of the left operand of the `&&` at `end`: behind a bracket, `&&`, `||`, `?`, `=`, `,`, `;` or `return`."""
+    """The start of the left operand of the `&&` at `end`: behind `(`, `&&`, `||`, `?`, `=`, `,`, `;` or `return`."""
     depth = 0
     for i in range(end - 1, -1, -1):
         depth += (text[i] in ")]}") - (text[i] in "([{")
