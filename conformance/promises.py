@@ -25,6 +25,8 @@ class Promises:
     Behaviour (read by the oracles):
         deterministic: equal calls give equal bits, in any program order.
         batch_invariant: a row alone gives the bits it has in a batch (only for ops with an `independent` axis).
+        layout_invariant: a strided argument gives the bits of its contiguous copy; None asks for them where kernels
+            are interpreted, and on a GPU only that both results are right.
         duplicate_writes: True allows several programs to write one element.
         layouts: names of the layouts the kernel accepts (None: every layout); others must be refused.
         dtypes: dtypes the kernel accepts (None: those of the op); others must be refused.
@@ -44,6 +46,7 @@ class Promises:
     profile: Literal["portable", "interpret", "nvidia"] = "portable"
     deterministic: bool = True
     batch_invariant: bool = True
+    layout_invariant: bool | None = None
     duplicate_writes: bool = False
     layouts: tuple[str, ...] | None = None
     dtypes: tuple[torch.dtype, ...] | None = None

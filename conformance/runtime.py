@@ -114,13 +114,13 @@ def _install_emulator() -> None:
 
 def versions() -> dict[str, str]:
     """The versions of what decides a result, and the device; "none" where something is not installed."""
-    found = {"runtime": current(), "python": ".".join(map(str, sys.version_info[:3])), "torch": torch.__version__}
+    found = {"runtime": current(), "python": ".".join(map(str, sys.version_info[:3])), "torch": str(torch.__version__)}
     for name in ("triton", "cupy", "numpy", "hypothesis"):
         if importlib.util.find_spec(name) is None:
             found[name] = "none"
         elif name == "cupy" and current() == "interpret":
             found[name] = "installed, not used"  # importing it without a device is slow and gives nothing
         else:
-            found[name] = importlib.import_module(name).__version__
+            found[name] = str(importlib.import_module(name).__version__)
     found["device"] = torch.cuda.get_device_name() if current() == "gpu" else "cpu"
     return found

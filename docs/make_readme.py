@@ -31,7 +31,15 @@ def oracle_table() -> str:
 def counterexample() -> str:
     """What `conformance check` prints of the first finding in the example's faulty kernel, up to its script."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "conformance", "check", "my_kernels/softmax.py:softmax_first", "--op", "softmax"]
+        command = [
+            sys.executable,
+            "-m",
+            "conformance",
+            "check",
+            "my_kernels/softmax.py:softmax_first",
+            "--op",
+            "softmax",
+        ]
         options = ["--dtype", "float32", "--oracle", "launch", "--examples", "30", "--findings", folder]
         done = subprocess.run(
             [*command, *options], cwd=EXAMPLE, capture_output=True, text=True, check=False, timeout=300

@@ -14,10 +14,12 @@ from strategies.dtypes import BOOLS, FLOAT8S, FLOATS, HALVES, INDICES, INTEGERS,
 from strategies.fills import SPECIALS
 from strategies.layouts import CONTIGUOUS, LAYOUTS, WRITABLE, Layout, Plan, huge, layout
 from strategies.scalars import choices, epsilons, flags, rates, scales
+from strategies.shapes import BLOCKS
 from strategies.tensors import indices, masks, outputs, seeds, tensors
 from strategies.values import LANES, PATTERNS, Values
 
 __all__ = [
+    "BLOCKS",
     "BOOLS",
     "CONTIGUOUS",
     "DISTRIBUTIONS",

@@ -281,7 +281,7 @@ class Frame:
 
     def _at_most(self, data: Data, name: str, axis: Axis, touching: Any, rest: dict[str, int], bound: int) -> int:
         if bound <= axis.min:
-            return bound
+            return bound + integer(data, 0, 0)
         room = self._room(name, touching, rest, bound)
         steps = ladder(axis.min, LONGEST, 1, axis.blocks)
         count = steps.reach(min(room, bound))

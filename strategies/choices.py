@@ -30,16 +30,15 @@ _FAR = 2**64
 def integer(data: Data, low: int, high: int) -> int:
     """An integer from `low` to `high`, both included, each equally likely; `low` is the simplest.
 
-    Nothing is drawn where they are equal. `high - low` must stay below 2**20.
+    It is drawn even where they are equal: of two draws Hypothesis takes the one with fewer choices for the simpler, so a
+    large size must not save the choices that depend on it. `high - low` must stay below 2**20.
     """
-    if low == high:
-        return low
     return data.draw_integer(_FAR, _FAR + high - low, shrink_towards=_FAR) - _FAR + low
 
 
 def entry(data: Data, table: Sequence[T]) -> T:
-    """An entry of a table that is not empty; the first is the simplest."""
-    return table[integer(data, 0, len(table) - 1)]
+    """An entry of a table that is not empty; the first is the simplest. Nothing is drawn from a single one."""
+    return table[0] if len(table) == 1 else table[integer(data, 0, len(table) - 1)]
 
 
 def weighted(rows: Iterable[tuple[T, int]]) -> tuple[T, ...]:

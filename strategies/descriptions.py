@@ -172,7 +172,7 @@ def _literal(values: torch.Tensor, device: str) -> str:
     values = values.clone(memory_format=torch.contiguous_format)  # dense strides for size-1 axes too
     flat = values.double() if dtype.is_floating_point else values
     first = flat.reshape(-1)[0].item()
-    bits = values.view(torch.uint8).reshape(values.numel(), -1)
+    bits = values.reshape(-1).view(torch.uint8).reshape(values.numel(), -1)
     if values.numel() > 1 and bool((bits == bits[0]).all()):
         return f"torch.full({shape}, {_number(first)}, {where})"
     if values.numel() <= _LITERAL:

@@ -117,12 +117,12 @@ def whole_values(
     pattern: str, name: str, seed: int, rows: int, n: int, low: int, high: int, ignore: int | None
 ) -> numpy.typing.NDArray[numpy.int64]:
     """Whole numbers from `low` to `high`, `rows` by `n`; `ignore` is the mark of an entry that does not count."""
-    span = high - low + 1
     if pattern in ("zeros", "ones"):
         value = min(max(low, int(pattern == "ones")), high)
         return numpy.full((rows, n), value, numpy.int64)
     if pattern == "ramp":
-        return (low + numpy.arange(rows * n) % span if low else numpy.arange(rows * n) % span).reshape(rows, n)
+        start = min(max(low, 0), high)
+        return (start + numpy.arange(rows * n) % min(high - start + 1, 2**31)).reshape(rows, n)
     g = generator(seed)
     if name == "small":
         # products of two int8 numbers up to 4 stay exact for sums of 7 elements; wider integers for all that fit a test
@@ -130,7 +130,7 @@ def whole_values(
     if name == "all_ignored" and ignore is not None:
         return numpy.full((rows, n), ignore, numpy.int64)
     if name == "unique":
-        return low + g.permutation(span)[: rows * n].reshape(rows, n)
+        return low + g.permutation(high - low + 1)[: rows * n].reshape(rows, n)
     if name == "same":
         return numpy.full((rows, n), g.integers(low, high, endpoint=True), numpy.int64)
     if name == "edges":
@@ -152,7 +152,8 @@ def truth_values(pattern: str, name: str, seed: int, rows: int, n: int) -> numpy
     if pattern == "ones":
         return numpy.ones((rows, n), bool)
     if pattern == "ramp":
-        return (numpy.arange(rows * n) % 3 != 0).reshape(rows, n)
+        two_of_three: numpy.typing.NDArray[numpy.bool_] = numpy.arange(rows * n) % 3 != 0
+        return two_of_three.reshape(rows, n)
     column = numpy.arange(n)
     if name == "causal":
         # the last row sees everything, as in decoding with a cache

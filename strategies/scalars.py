@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from hypothesis.strategies import SearchStrategy
 
 from strategies.choices import Data, entry, refuse, weighted
 
+T = TypeVar("T")
 
-class Table(SearchStrategy[object]):
+
+class Table(SearchStrategy[T]):
     """A strategy of the entries of a table, the simplest first."""
 
-    def __init__(self, table: tuple[object, ...], text: str) -> None:
+    def __init__(self, table: tuple[T, ...], text: str) -> None:
         super().__init__()
         self._table = table
         self._text = text
@@ -20,7 +22,7 @@ class Table(SearchStrategy[object]):
     def __repr__(self) -> str:
         return self._text
 
-    def do_draw(self, data: Data) -> object:
+    def do_draw(self, data: Data) -> T:
         """An entry."""
         return entry(data, self._table)
 
@@ -68,5 +70,5 @@ def choices(*values: object) -> SearchStrategy[object]:
     return Table(values, f"choices({', '.join(map(repr, values))})")
 
 
-def _table(text: str, rows: tuple[tuple[object, int], ...]) -> Any:
+def _table(text: str, rows: tuple[tuple[T, int], ...]) -> SearchStrategy[T]:
     return Table(weighted(rows), text)

@@ -68,10 +68,9 @@ def raises(x):
     raise KeyError("no such block")
 
 def slow(x):
-    if threading.active_count() >= 0:
-        time.sleep(0.05)
-    out = x * 2
-    return out + 1
+    open("running", "w").close()
+    time.sleep(0.01)
+    return x * 2
 
 not_a_function = 3
 """
@@ -304,7 +303,10 @@ def test_threads_that_a_kernel_leaves_behind_do_not_keep_the_command_alive(folde
 
 def test_an_interrupt_keeps_what_was_found(folder: Path) -> None:
     process = start(folder, "slow", "--examples", "100000", "--json", "results.json")
-    time.sleep(12)  # imports take about four seconds on two busy cores
+    deadline = time.monotonic() + 120
+    while not (folder / "running").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)  # some examples long
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=120)
     assert "Traceback" not in stderr

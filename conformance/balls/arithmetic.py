@@ -11,7 +11,7 @@ import torch
 
 from conformance.balls.context import CURRENT, Array, Context
 from conformance.balls.rounding import extent, rounded, rounded_exactly, specials, total
-from conformance.balls.tensor import BallTensor, operand, result_dtype
+from conformance.balls.tensor import BallTensor, as_ball, operand, result_dtype
 
 
 def add(x: Any, y: Any, *, alpha: float = 1) -> BallTensor:
@@ -64,7 +64,7 @@ def mul(x: Any, y: Any) -> BallTensor:
         known = np.isfinite(extent(ra, a)) & np.isfinite(extent(rb, b))
         rad = np.where((certain | nan) & known, 0, np.where(np.isnan(rad), np.inf, rad))
         out = rounded(c, mid, rad, dtype, ((a, ra), (b, rb)), floor=c.eta)
-        out.rad = np.where(~np.isfinite(mid) & ~((certain | nan) & known) & ~np.isfinite(rad), np.inf, out.rad)
+        out.rad = np.where(~np.isfinite(mid) & ~((certain | nan) & known) & ~np.isfinite(rad), np.inf, out.own_radius())
         return out
     return rounded(c, mid, rad, dtype, ((a, ra), (b, rb)), floor=c.eta)
 
@@ -200,7 +200,7 @@ def fmin(x: Any, y: Any) -> BallTensor:
     return _extremum(x, y, np.fmin)
 
 
-def clamp(x: Any, min: Any = None, max: Any = None) -> BallTensor:  # noqa: A002 - torch's names
+def clamp(x: Any, min: Any = None, max: Any = None) -> BallTensor:
     """x limited to [min, max], exact."""
     if min is not None:
         x = maximum(x, min)
@@ -225,7 +225,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 def masked_fill(x: Any, mask: Any, value: Any) -> BallTensor:
     """x with `value` where the mask holds."""
-    out = where(mask, value, x)
+    out: BallTensor = where(mask, value, x)
     out.dtype = x.dtype
     return out
 
@@ -281,7 +281,7 @@ def nearest(x: Any, decimals: int = 0) -> BallTensor:
 
 def boolean(c: Context, value: Any) -> Any:
     """A condition as a NumPy array of truth values."""
-    if isinstance(value, BallTensor) or type(value) is BallTensor:
+    if type(value) is BallTensor:
         mid, _ = value.operand()
         return mid != 0
     if isinstance(value, torch.Tensor):
@@ -334,11 +334,12 @@ def power(x: Any, exponent: Any) -> BallTensor:
     """x ** exponent: small whole powers by multiplication, roots by the root, others by `pow`."""
     c = CURRENT.get()
     if isinstance(exponent, (int, float)):
-        whole = {1: lambda: x, 2: lambda: mul(x, x), 3: lambda: mul(mul(x, x), x)}.get(exponent)
-        if whole is not None:
-            return whole()  # type: ignore[no-any-return, no-untyped-call]
-        if exponent == 4:
-            return square(square(x))
+        if exponent == 1:
+            return as_ball(c, x)
+        if exponent in (2, 4):
+            return square(x) if exponent == 2 else square(square(x))
+        if exponent == 3:
+            return mul(square(x), x)
         if exponent in (0.5, -0.5):
             return c.rules["sqrt" if exponent > 0 else "rsqrt"](x)  # type: ignore[no-any-return]
         if exponent == -1:

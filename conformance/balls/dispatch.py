@@ -194,11 +194,12 @@ def _table() -> dict[str, Callable[..., Any]]:
     for name in ("scatter_", "index_copy_", "index_fill_"):
         table[name] = movement.scattering(getattr(T, name))
         table[name[:-1]] = movement.copying(table[name])
-    for name, rule in (
-        ("scatter_add_", movement.scatter_add_),
-        ("index_add_", movement.index_add_),
-        ("index_put_", movement.index_put_),
-    ):
+    adding: dict[str, Callable[..., Any]] = {
+        "scatter_add_": movement.scatter_add_,
+        "index_add_": movement.index_add_,
+        "index_put_": movement.index_put_,
+    }
+    for name, rule in adding.items():
         table[name] = rule
         table[name[:-1]] = movement.copying(rule)
     for name, rule in (
@@ -233,10 +234,10 @@ def _table() -> dict[str, Callable[..., Any]]:
         "new_ones": movement.new_full(1.0),
         "new_empty": movement.new_full(0.0),
         "new_full": movement.new_full(None),
-        "fill_": lambda x, value: movement.setitem(x, ..., value) or x,
-        "zero_": lambda x: movement.setitem(x, ..., 0.0) or x,
+        "fill_": movement.fill_,
+        "zero_": lambda x: movement.fill_(x, 0.0),
         "special_expit": elementary.sigmoid,
-        "special_logsumexp": reductions_logsumexp,
+        "special_logsumexp": normalization.logsumexp,
         "rsqrt": elementary.rsqrt,
         "is_floating_point": lambda x: x.dtype.is_floating_point,
         "numel": lambda x: x.numel(),
@@ -246,11 +247,6 @@ def _table() -> dict[str, Callable[..., Any]]:
     }
     table["__torch_function__"] = handle
     return table
-
-
-def reductions_logsumexp(x: Any, dim: Any, keepdim: bool = False) -> BallTensor:
-    """logsumexp under its `torch.special` name."""
-    return normalization.logsumexp(x, dim, keepdim)
 
 
 def _unruled(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -276,8 +272,7 @@ def handle(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         rule = RULES.get(name)
         if rule is None and name == "embedding":
             first = args[0]
-            is_index = isinstance(first, torch.Tensor) and type(first) is not BallTensor
-            rule = movement.embedding if is_index and not _has_float(first) else movement.embedding_method
+            rule = movement.embedding if not _has_float(first) else movement.embedding_method
         if rule is None:
             return _unruled(function, name, args, kwargs)
         out = kwargs.pop("out", None)

@@ -38,8 +38,8 @@ def exponent_error(c: Context, mid: Array, rad: Array | None) -> Array | None:
         return np.asarray(np.abs(product * LN2 - mid))
     size = np.abs(mid)
     wide = size if rad is None else size + rad
-    error = c.power(np.asarray(wide * LOG2E)) * (c.u * LN2) + wide * LOG2E_ERROR
-    return error if rad is None else error + rad
+    error: Array = c.power(np.asarray(wide * LOG2E)) * (c.u * LN2) + wide * LOG2E_ERROR
+    return error if rad is None else np.asarray(error + rad)
 
 
 def growth(argument: Array) -> Array:
@@ -74,7 +74,7 @@ def exponential(
     out = rounded(c, value, spread, dtype, ((mid, rad),), ulps=c.ulps[name], floor=2 * c.eta + c.flush)
     certain = (mid == 0) | np.isneginf(mid)
     if certain.any():
-        out.rad = np.where(certain & (extent(rad, mid) == 0), 0, out.rad)
+        out.rad = np.where(certain & (extent(rad, mid) == 0), 0, out.own_radius())
     return out
 
 

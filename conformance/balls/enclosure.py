@@ -97,7 +97,7 @@ def _argument(c: Context, value: Any) -> Any:
 
 
 def _leaves(value: Any) -> Any:
-    if type(value) is BallTensor or isinstance(value, torch.Tensor) or isinstance(value, (bool, int, float)):
+    if type(value) is BallTensor or isinstance(value, (torch.Tensor, bool, int, float)):
         yield value
     elif isinstance(value, (tuple, list)):
         for v in value:

@@ -44,8 +44,8 @@ class Verdict:
     def __str__(self) -> str:
         where = f" at {list(self.index)}" if self.index else ""
         return (
-            f"worst error {self.ratio:.3g} of bound ({self.ulp:.3g} ulp){where}: got {self.got!r}, exact {self.exact!r}, "
-            f"allowed [{self.low!r}, {self.high!r}]; undecided {self.undecided}/{self.total}"
+            f"worst error {self.ratio:.3g} of bound ({self.ulp:.3g} ulp){where}: got {self.got!r}, "
+            f"exact {self.exact!r}, allowed [{self.low!r}, {self.high!r}]; undecided {self.undecided}/{self.total}"
         )
 
 
@@ -124,7 +124,7 @@ def _judge_slowly(
     inside = same | (error <= reach)
     if form is not None:
         limit = form.overflow
-        beyond = np.abs(mid) + reach >= limit
+        beyond = np.abs(mid) + ball.rad >= limit  # before the store rounds
         if beyond.any():
             saturates = promises.overflow == "saturate" or form.saturates
             infinite = np.isinf(value) & (np.sign(value) == np.sign(mid))

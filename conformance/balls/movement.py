@@ -37,7 +37,7 @@ def moving(function: Callable[..., Any]) -> Callable[..., Any]:
             mid = function(bits(ball.mid), *args, **kwargs)
             rad = None if ball.rad is None else function(bits(ball.rad), *args, **kwargs)
         if isinstance(mid, torch.Tensor):
-            view = (ball, lambda a: array(function(bits(a), *args, **kwargs), a))
+            view: Any = (ball, lambda a: array(function(bits(a), *args, **kwargs), a))
             return BallTensor(
                 c,
                 array(mid, ball.mid),
@@ -48,16 +48,12 @@ def moving(function: Callable[..., Any]) -> Callable[..., Any]:
                 view,
             )
         rads = [None] * len(mid) if rad is None else [array(r, ball.mid) for r in rad]
+
+        def part(i: int) -> Callable[[Array], Array]:
+            return lambda a: array(function(bits(a), *args, **kwargs)[i], a)
+
         return tuple(
-            BallTensor(
-                c,
-                array(m, ball.mid),
-                r,
-                ball.dtype,
-                ball.overflows,
-                ball.pending,
-                (ball, lambda a, i=i: array(function(bits(a), *args, **kwargs)[i], a)),
-            )
+            BallTensor(c, array(m, ball.mid), r, ball.dtype, ball.overflows, ball.pending, (ball, part(i)))
             for i, (m, r) in enumerate(zip(mid, rads, strict=True))
         )
 
@@ -96,6 +92,12 @@ def setitem(x: BallTensor, index: Any, value: Any) -> None:
     mid, rad = operand(c, value)
     index = _plain(index)
     write(x, lambda t, v: t.__setitem__(index, v), mid, rad)
+
+
+def fill_(x: BallTensor, value: Any) -> BallTensor:
+    """Write `value` into every element."""
+    setitem(x, ..., value)
+    return x
 
 
 def write(x: BallTensor, put: Callable[[torch.Tensor, torch.Tensor], Any], mid: Array, rad: Array | None) -> None:
@@ -179,7 +181,7 @@ def adding(c: Context, x: BallTensor, dim: int, place: Array, source: Any, alpha
     x.settle()
     own = x.own_radius()
     mid = np.broadcast_to(mid * alpha, place.shape)
-    where = list(np.indices(place.shape, sparse=True))
+    where: list[Any] = list(np.indices(place.shape, sparse=True))
     where[dim % x.mid.ndim] = place
     key = tuple(where)
     magnitude = np.abs(x.mid).copy()
@@ -354,7 +356,7 @@ def new_full(value: float | None) -> Callable[..., Any]:
     def rule(x: Any, *size: Any, fill_value: Any = None, dtype: torch.dtype | None = None, **_: Any) -> Any:
         c = CURRENT.get()
         shape: Any = size
-        fill = value if fill_value is None else fill_value
+        fill: Any = value if fill_value is None else fill_value
         if size and isinstance(size[0], (tuple, list)):
             shape = size[0]
             if value is None and len(size) > 1:

@@ -336,7 +336,7 @@ def _scaled(
     own = size * spread
     if rad is not None:
         own = own + rad * root
-    decided = ((mid, rad), (root, spread))
+    decided: tuple[tuple[Array, Array | None], ...] = ((mid, rad), (root, spread))
     if weight is None:
         return rounded(c, value, _resolved(value, own, decided), dtype, decided, floor=c.eta)
     w, rw = operand(c, weight)
@@ -352,7 +352,7 @@ def _scaled(
         all_spread = all_spread + np.abs(value) * rw
     # (x * weight) * root instead: the product by the weight underflows first
     all_spread = all_spread + c.eta * np.where(np.isfinite(root), root, 0)
-    decided += ((w, rw),)
+    decided = (*decided, (w, rw))
     return rounded(c, out, _resolved(out, all_spread, decided), dtype, decided, floor=c.eta)
 
 

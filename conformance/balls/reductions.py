@@ -18,6 +18,11 @@ from conformance.balls.tensor import BallTensor, operand
 Axes = int | tuple[int, ...] | None
 
 
+def along(ufunc: Any, x: Any, axes: tuple[int, ...], keepdim: bool) -> Array:
+    """`ufunc` reduced over `axes`, as an array."""
+    return np.asarray(ufunc.reduce(x, axes, keepdims=keepdim))
+
+
 def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
     """Normalised axes: all for None and for an empty list, as torch has it."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
@@ -41,14 +46,14 @@ def sum_of(
     magnitudes, the last by half a unit in the last place of the result. Whole numbers below 2**precision are exact.
     """
     n = count_of(mid.shape, axes)
-    out: Array = np.add.reduce(mid, axes, keepdims=keepdim)
+    out: Array = along(np.add, mid, axes, keepdim)
     if n <= 1 and not extra:
-        return out, None if rad is None else np.add.reduce(rad, axes, keepdims=keepdim), False
+        return out, None if rad is None else along(np.add, rad, axes, keepdim), False
     size = np.abs(mid)
-    magnitude: Array = np.add.reduce(size, axes, keepdims=keepdim)
+    magnitude: Array = along(np.add, size, axes, keepdim)
     spread: Array | None = None
     if rad is not None:
-        spread = np.add.reduce(rad, axes, keepdims=keepdim)
+        spread = along(np.add, rad, axes, keepdim)
         magnitude = magnitude + spread
     finite = c.finite(magnitude)
     if rad is None and finite and magnitude.size and magnitude.max() * c.acc_u < 1 and whole(mid):
@@ -69,11 +74,9 @@ def _special_sum(
 ) -> Array:
     """Radii where terms are special or partial sums may overflow: decided only if the finite terms cannot."""
     size = np.where(np.isfinite(mid), np.abs(mid), 0) + extent(rad, mid)
-    fits = np.add.reduce(size, axes, keepdims=keepdim) < c.largest
+    fits = along(np.add, size, axes, keepdim) < c.largest
     # terms of one sign: partial sums never exceed the result, so its overflow is the only one
-    one_sign = np.logical_and.reduce(mid >= 0, axes, keepdims=keepdim) | np.logical_and.reduce(
-        mid <= 0, axes, keepdims=keepdim
-    )
+    one_sign = along(np.logical_and, mid >= 0, axes, keepdim) | along(np.logical_and, mid <= 0, axes, keepdim)
     after = np.where(np.isnan(after), np.inf, after)
     return np.where(fits & ~np.isfinite(out), 0, np.where(fits | one_sign, after, np.inf))
 
@@ -131,11 +134,11 @@ def centred(c: Context, x: Any, axes: tuple[int, ...]) -> tuple[BallTensor, Arra
     total, spread, over = sum_of(c, mid, rad, axes, True)
     mean = divided(c, total, spread, n, x.dtype, over)
     deviation = mid - mean.mid
-    square: Array = np.add.reduce(deviation * deviation, axes, keepdims=True)
+    square: Array = along(np.add, deviation * deviation, axes, True)
     delta = extent(mean.operand()[1], mean.mid)
     shift = n * delta * delta
     if rad is not None:
-        own = np.add.reduce(np.abs(deviation) * (2 * rad) + (rad + delta) ** 2, axes, keepdims=True)
+        own = along(np.add, np.abs(deviation) * (2 * rad) + (rad + delta) ** 2, axes, True)
         shift = np.maximum(shift, own)
     reach = square + shift
     order = 2 if c.promises.order == "any" else 1
@@ -198,7 +201,7 @@ def _extremum(x: Any, axes: tuple[int, ...], keepdim: bool, reduce: Callable[...
     c = CURRENT.get()
     mid, rad = operand(c, x)
     out = reduce(mid, axes, keepdims=keepdim)
-    spread = None if rad is None else np.maximum.reduce(rad, axes, keepdims=keepdim)
+    spread = None if rad is None else along(np.maximum, rad, axes, keepdim)
     if c.promises.nan == "ignore" and np.isnan(out).any():
         spread = np.where(np.isnan(out), np.inf, extent(spread, out))
     return BallTensor(c, np.asarray(out), spread, x.dtype)
@@ -297,19 +300,19 @@ def prod(x: Any, dim: int | None = None, keepdim: bool = False, *, dtype: torch.
     mid, rad = operand(c, x)
     axes = axes_of(dim, mid.ndim)
     n = count_of(mid.shape, axes)
-    out: Array = np.multiply.reduce(mid, axes, keepdims=keepdim)
-    high: Array = np.multiply.reduce(np.abs(mid) + extent(rad, mid), axes, keepdims=keepdim)
+    out: Array = along(np.multiply, mid, axes, keepdim)
+    high: Array = along(np.multiply, np.abs(mid) + extent(rad, mid), axes, keepdim)
     partial = np.abs(mid) + extent(rad, mid)
     # a partial product may over- or underflow although the result does not
-    bounded = (np.multiply.reduce(np.maximum(partial, 1), axes, keepdims=keepdim) < c.largest) & (
-        np.multiply.reduce(np.minimum(np.where(partial == 0, 1, partial), 1), axes, keepdims=keepdim) > c.tiny
+    bounded = (along(np.multiply, np.maximum(partial, 1), axes, keepdim) < c.largest) & (
+        along(np.multiply, np.minimum(np.where(partial == 0, 1, partial), 1), axes, keepdim) > c.tiny
     )
     spread = (high - np.abs(out)) + high * c.gamma(n, c.u)
     spread = np.where(bounded, spread, np.where(np.isfinite(out), np.inf, 0))
     return BallTensor(c, np.asarray(out), spread, _cast(x, dtype))
 
 
-def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> BallTensor:  # noqa: A002
+def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> BallTensor:
     """The 1-, 2- or inf-norm over `dim`."""
     c = CURRENT.get()
     if ord in (None, 2, 2.0, "fro"):

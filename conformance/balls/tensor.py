@@ -65,66 +65,83 @@ class BallTensor:
 
     @property
     def shape(self) -> torch.Size:
+        """The shape, as torch has it."""
         return torch.Size(self.mid.shape)
 
     @property
     def ndim(self) -> int:
+        """Number of dimensions."""
         return self.mid.ndim
 
     @property
     def device(self) -> torch.device:
+        """Always the CPU."""
         return torch.device("cpu")
 
     @property
     def layout(self) -> torch.layout:
+        """Always strided."""
         return torch.strided
 
     @property
     def requires_grad(self) -> bool:
+        """Always False."""
         return False
 
     @property
     def is_cuda(self) -> bool:
+        """Always False."""
         return False
 
     @property
     def itemsize(self) -> int:
+        """Bytes an element of the dtype."""
         return self.dtype.itemsize
 
     @property
     def T(self) -> BallTensor:  # noqa: N802
+        """The transpose, sharing memory."""
         return self.moved(np.transpose)
 
     @property
     def mT(self) -> BallTensor:  # noqa: N802
+        """The transpose of the last two dimensions."""
         return self.moved(lambda a: np.swapaxes(a, -1, -2))
 
     @property
     def data(self) -> BallTensor:
+        """The tensor itself."""
         return self
 
     def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of `dim`."""
         return self.shape if dim is None else self.mid.shape[dim]
 
     def stride(self, dim: int | None = None) -> Any:
+        """Strides in elements."""
         strides = tuple(s // self.mid.itemsize for s in self.mid.strides)
         return strides if dim is None else strides[dim]
 
     def dim(self) -> int:
+        """Number of dimensions."""
         return self.mid.ndim
 
     def numel(self) -> int:
+        """Number of elements."""
         return int(self.mid.size)
 
     nelement = numel
 
     def element_size(self) -> int:
+        """Bytes an element of the dtype."""
         return self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating-point one."""
         return self.dtype.is_floating_point
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the midpoints lie in C order."""
         return bool(self.mid.flags.c_contiguous)
 
     def __len__(self) -> int:
@@ -191,12 +208,14 @@ class BallTensor:
         return self.mid, self.rad
 
     def item(self) -> Any:
+        """The only element as a Python number; noted where it is not exact."""
         value = self.mid.item()
         if self.rad is not None and self.rad.any():
             self.c.note("item")
         return float(value) if self.dtype.is_floating_point else int(value)
 
     def tolist(self) -> Any:
+        """The midpoints as lists; noted where they are not exact."""
         if self.rad is not None and self.rad.any():
             self.c.note("tolist")
         return self.mid.astype(np.float64).tolist()
@@ -285,12 +304,10 @@ def operand(c: Context, value: Any) -> tuple[Array, Array | None]:
 
 def lift(c: Context, tensor: torch.Tensor) -> BallTensor:
     """An exact ball of a real tensor of any dtype."""
-    if tensor.dtype is torch.float32 or tensor.dtype is torch.float64:
-        mid = tensor.detach().numpy().astype(c.real)
-    else:
-        mid = tensor.detach().double().numpy()
-        if c.real is not np.float64:
-            mid = mid.astype(c.real)
+    narrow = tensor.dtype is not torch.float32 and tensor.dtype is not torch.float64
+    mid = tensor.detach().double().numpy() if narrow else tensor.detach().numpy()
+    if not narrow or c.real is not np.float64:
+        mid = mid.astype(c.real)
     return BallTensor(c, mid, None, tensor.dtype)
 
 
@@ -318,9 +335,7 @@ def result_dtype(*values: Any) -> torch.dtype:
                 narrow = dtype if narrow is None or narrow is dtype else torch.promote_types(narrow, dtype)
         elif isinstance(value, float):
             number = True
-    if wide is None:
-        wide = narrow
-    elif narrow is not None and narrow.is_floating_point and not wide.is_floating_point:
+    if wide is None or (narrow is not None and narrow.is_floating_point and not wide.is_floating_point):
         wide = narrow
     if wide is None:
         return torch.get_default_dtype()

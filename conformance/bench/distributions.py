@@ -11,7 +11,7 @@ import torch
 
 from conformance.balls.formats import FORMATS, Format
 
-Array = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
 Rng = np.random.Generator
 Shape = tuple[int, ...]
 
@@ -33,12 +33,14 @@ def uniform(rng: Rng, shape: Shape, form: Format) -> Array:
 def every_exponent(rng: Rng, shape: Shape, form: Format) -> Array:
     """Log-uniform over the whole range of the format."""
     low = max(form.emin - form.precision + 1, -1070)
-    return _sign(rng, shape) * np.exp2(rng.uniform(low, np.log2(form.largest), shape))
+    values: Array = _sign(rng, shape) * np.exp2(rng.uniform(low, np.log2(form.largest), shape))
+    return values
 
 
 def some_exponents(rng: Rng, shape: Shape, form: Format) -> Array:
     """Log-uniform over sixteen binades."""
-    return _sign(rng, shape) * np.exp2(rng.uniform(-8, 8, shape))
+    values: Array = _sign(rng, shape) * np.exp2(rng.uniform(-8, 8, shape))
+    return values
 
 
 def cancelling(rng: Rng, shape: Shape, form: Format) -> Array:
@@ -51,18 +53,20 @@ def cancelling(rng: Rng, shape: Shape, form: Format) -> Array:
     out[..., half : 2 * half] = -base * (1 + rng.standard_normal(base.shape) * form.unit * 4)
     if n % 2:
         out[..., -1] = rng.standard_normal(shape[:-1]) * form.unit
-    return rng.permuted(out, axis=-1)
+    values: Array = rng.permuted(out, axis=-1)
+    return values
 
 
 def offset(rng: Rng, shape: Shape, form: Format) -> Array:
     """A large mean and a small spread: what E[x**2] - E[x]**2 cannot do."""
     size = np.exp2(rng.uniform(2, min(form.precision, 14)))
-    return _sign(rng, (*shape[:-1], 1)) * size + rng.standard_normal(shape)
+    values: Array = _sign(rng, (*shape[:-1], 1)) * size + rng.standard_normal(shape)
+    return values
 
 
 def one_hot(rng: Rng, shape: Shape, form: Format) -> Array:
     """One large value a row."""
-    out = rng.standard_normal(shape) * np.exp2(-rng.uniform(0, 10))
+    out: Array = rng.standard_normal(shape) * np.exp2(-rng.uniform(0, 10))
     if shape[-1]:
         place = rng.integers(0, shape[-1], shape[:-1])
         value = _sign(rng, shape[:-1]) * np.exp2(rng.uniform(0, min(12, np.log2(form.largest) - 1)))
@@ -73,12 +77,14 @@ def one_hot(rng: Rng, shape: Shape, form: Format) -> Array:
 def subnormal(rng: Rng, shape: Shape, form: Format) -> Array:
     """Subnormal numbers."""
     step = np.ldexp(1.0, max(form.emin - form.precision + 1, -1074))
-    return _sign(rng, shape) * rng.integers(0, 2 ** (form.precision - 1), shape) * step
+    values: Array = _sign(rng, shape) * rng.integers(0, 2 ** (form.precision - 1), shape) * step
+    return values
 
 
 def near_largest(rng: Rng, shape: Shape, form: Format) -> Array:
     """Close to overflow."""
-    return _sign(rng, shape) * form.largest * rng.uniform(0.125, 1, shape)
+    values: Array = _sign(rng, shape) * form.largest * rng.uniform(0.125, 1, shape)
+    return values
 
 
 def constant(rng: Rng, shape: Shape, form: Format) -> Array:
@@ -93,7 +99,8 @@ def small_whole(rng: Rng, shape: Shape, form: Format) -> Array:
 
 def negative(rng: Rng, shape: Shape, form: Format) -> Array:
     """All negative, over nine binades."""
-    return -np.exp2(rng.uniform(-3, 6, shape))
+    values: Array = np.negative(np.exp2(rng.uniform(-3, 6, shape)))
+    return values
 
 
 def positive(rng: Rng, shape: Shape, form: Format) -> Array:
@@ -104,12 +111,14 @@ def positive(rng: Rng, shape: Shape, form: Format) -> Array:
 def exponential_edges(rng: Rng, shape: Shape, form: Format) -> Array:
     """Where exp overflows or vanishes in float32 and float16."""
     edges = [88.0, 89.0, 90.0, -88.0, -89.0, -104.0, 11.0, 12.0, 0.0, -17.5]
-    return rng.choice(edges, shape) + rng.choice([0, 0, 0.5, 1 / 3], shape)
+    values: Array = rng.choice(edges, shape) + rng.choice([0, 0, 0.5, 1 / 3], shape)
+    return values
 
 
 def ascending(rng: Rng, shape: Shape, form: Format) -> Array:
     """Sorted normal values of spread 8."""
-    return np.sort(rng.standard_normal(shape) * 8, axis=-1)
+    values: Array = np.sort(rng.standard_normal(shape) * 8, axis=-1)
+    return values
 
 
 def units(rng: Rng, shape: Shape, form: Format) -> Array:

@@ -338,8 +338,8 @@ def page_of(rows: list[Row], device: str) -> str:
     lines = [
         "# GPU constants",
         "",
-        f"Measured on {device} with torch {torch.__version__} and Triton {triton.__version__}, {COUNT} values a function, "
-        f"depth {DEPTH} for products, by `python -m conformance.bench.gpu_constants`. `allowed` is what "
+        f"Measured on {device} with torch {torch.__version__} and Triton {triton.__version__}, {COUNT} values a "
+        f"function, depth {DEPTH} for products, by `python -m conformance.bench.gpu_constants`. `allowed` is what "
         "`conformance/accuracy.py` takes from the documents named there.",
         "",
         "| what | measured | allowed | unit | | note |",

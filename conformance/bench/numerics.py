@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 from conformance.balls import enclose, judge
 from conformance.bench import rivals
@@ -35,8 +35,8 @@ ORACLES = ("bound", "assert_close", "liger", "flag_gems", "flash_attention")
 REFERENCES: dict[str, Callable[..., torch.Tensor]] = {
     "add": lambda x, y: x + y,
     "softmax": lambda x: torch.softmax(x, dim=-1),
-    "rms_norm": lambda x, w: F.rms_norm(x, (x.shape[-1],), w, EPS),
-    "layer_norm": lambda x, w, b: F.layer_norm(x, (x.shape[-1],), w, b, EPS),
+    "rms_norm": lambda x, w: functional.rms_norm(x, (x.shape[-1],), w, EPS),
+    "layer_norm": lambda x, w, b: functional.layer_norm(x, (x.shape[-1],), w, b, EPS),
     "sum": lambda x: x.sum(-1),
     "matmul": lambda a, b: a @ b,
 }
@@ -65,7 +65,7 @@ class Tally:
 
 
 def inputs_of(rng: np.random.Generator, op: str, distribution: str, dtype: torch.dtype) -> list[torch.Tensor]:
-    """The arguments of `op`: sizes at block boundaries, values of one distribution (the second operand's may differ)."""
+    """The arguments of `op`: sizes at block boundaries, values of one distribution (a second may have another)."""
     other = distribution if rng.random() < 0.7 else "normal"
     if op == "add":
         n = size(rng)

@@ -57,6 +57,7 @@ def _through_half(value):
 
 @triton.jit
 def add_kernel(x_ptr, y_ptr, out_ptr, n, FAULT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """x + y."""
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask).to(WIDE)
@@ -76,6 +77,7 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, FAULT: tl.constexpr, WIDE: tl.constexpr
 
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, stride, n, FAULT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """One row of softmax a program."""
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
     mask = columns < n
@@ -117,6 +119,7 @@ def rms_norm_kernel(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    """One row of x / sqrt(mean(x * x) + eps) * w a program."""
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
     mask = columns < n
@@ -160,6 +163,7 @@ def layer_norm_kernel(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    """One row of layer normalisation a program."""
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
     mask = columns < n
@@ -188,6 +192,7 @@ def layer_norm_kernel(
 
 @triton.jit
 def sum_kernel(x_ptr, out_ptr, stride, n, FAULT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """One row sum a program."""
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
     mask = columns < n
@@ -207,6 +212,7 @@ def sum_kernel(x_ptr, out_ptr, stride, n, FAULT: tl.constexpr, WIDE: tl.constexp
 
 @triton.jit
 def matmul_kernel(a_ptr, b_ptr, out_ptr, m, n, k, FAULT: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """One tile of a @ b a program."""
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inner = tl.arange(0, BLOCK)

@@ -151,7 +151,7 @@ def _memory(
             covered.add(at)
             known.append(unknown(value, parameter.name))
     memory: list[Memory] = [*known, *program.variables]
-    spaces = [s.space() for s in known] + program.variable_spaces()
+    spaces = [s.space() for s in known] + program.variable_spaces
     if shared:
         memory.append(Variable("dynamic shared memory", 0, shared, shared=True))
         spaces.append(program.dynamic_space(shared))

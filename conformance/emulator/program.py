@@ -95,6 +95,7 @@ class Program:
         pointers = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(v) for v in values])
         self._function(f"emu_launch_{self._number(name)}", None)(pointers, ctypes.byref(launch), ctypes.byref(report))
 
+    @functools.cached_property
     def variable_spaces(self) -> list[SpaceStruct]:
         """The structures of the program's own variables, whose state lives as long as the program."""
         return [

@@ -19,10 +19,12 @@ from conformance.interpreter.tape import Handle
 
 def full(value: Array, shape: tuple[int, ...]) -> Array:
     """The value as a writeable contiguous array of a shape; up to Triton 3.8 the native code wants one."""
-    if value.shape != shape:
-        value = np.broadcast_to(value, shape)
     flags = value.flags
-    return value if flags.c_contiguous and flags.writeable else np.array(value, order="C")
+    if value.shape == shape and flags.c_contiguous and flags.writeable:
+        return value
+    whole = np.empty(shape, value.dtype)
+    whole[...] = value
+    return whole
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
@@ -145,12 +147,15 @@ class Memory(Shapes):
         semantic = self.ir_sem_to_interpreter_sem[sem]
         update = _updater(self, op, val, dtype, semantic)
         ordered = sem != ir.MEM_SEMANTIC.RELAXED
+        rounding = val.dtype.scalar.is_floating() and op in (ir.ATOMIC_OP.FADD, ir.ATOMIC_OP.ADD)
 
         def rmw(ptr: Array, *rest: Array) -> Array:
             launch = machine.launch
             lanes = (machine.batch.size, *(shape or (1,)))
             ptr = full(ptr, lanes)
             data, legal = full(rest[first - 1], lanes), full(rest[-1], lanes)
+            if rounding and launch.observation is not None:
+                launch.observation.float_atomics = True
             if launch.tracer is not None:
                 legal = launch.tracer.atomic(ptr, legal, width, rest[0] if chosen else origin, site, ordered)
             return update(ptr.view(np.uint64), data, legal)

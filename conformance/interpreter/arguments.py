@@ -12,6 +12,7 @@ import triton.runtime.interpreter as stock
 from triton.runtime.jit import mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from conformance.interpreter import formats
 from conformance.interpreter.builder import numpy_dtype
 from conformance.interpreter.tape import Handle, Recording
 
@@ -39,9 +40,12 @@ class Arguments:
     values that are addresses.
     """
 
-    __slots__ = ("key", "pointers", "values")
+    __slots__ = ("key", "kinds", "pointers", "values")
 
-    def __init__(self, bound: dict[str, Any], constexprs: frozenset[str], floats: bool) -> None:
+    def __init__(
+        self, bound: dict[str, Any], constexprs: frozenset[str], floats: bool, kinds: dict[str, str] | None = None
+    ) -> None:
+        self.kinds = kinds or {}
         self.values: list[Any] = []
         self.pointers: list[tuple[int, str, Any]] = []
         self.key: Any = tuple(
@@ -56,9 +60,13 @@ class Arguments:
             self.pointers.append((len(self.values), name, value))
             self.values.append(np.array([[value.data_ptr()]], np.int64))
             return _pointer_name(value)
+        if name in self.kinds and isinstance(value, (bool, int, float)):
+            kind = self.kinds[name]
+            self.values.append(_typed(value, kind))
+            return kind
         if isinstance(value, bool):
             self.values.append(np.array([[value]]))
-            return "i1"
+            return "u1"
         if isinstance(value, int):
             kind = mangle_type(value)
             self.values.append(np.array([[value]], numpy_dtype(_scalar_type(kind))))
@@ -78,6 +86,14 @@ class Arguments:
                 token, tuple(value.block_shape), value.padding, getattr(value, "round_f32_to_tf32", False)
             )
         return constant(value)
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """A scalar argument in the type that the kernel's annotation gives it."""
+    dtype = _scalar_type(kind)
+    if dtype.name in formats.SMALL:
+        return formats.encode(np.array([[value]], np.float32), dtype.name)
+    return np.array([[value]], numpy_dtype(dtype))
 
 
 class _Constant:

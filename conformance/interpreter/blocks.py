@@ -37,6 +37,11 @@ class Blocks(Descriptors):
             self._check_dot(a, b, d)
         accumulate = numpy_dtype(target)
         steps = target.name == "fp16" and "dots" in self.repairs
+        # BLAS sums in an order that depends on the tile's shape, a tensor core does not: float32 sums are formed in
+        # float64, where the order is lost in rounding, and float64 sums by NumPy's own loop over longdouble
+        wide: Any = None
+        if "dots" in self.repairs and target.name in ("fp32", "fp64"):
+            wide = np.float64 if target.name == "fp32" else np.longdouble
 
         def dot(x: Array, y: Array, z: Array) -> Array:
             x, y, z = (expand(v, s) for v, s in zip((x, y, z), shapes, strict=True))
@@ -48,8 +53,11 @@ class Blocks(Descriptors):
                 y = formats.decode(y, right.name)
             if steps:
                 return _half_steps(x, y, z)
-            result: Array = np.matmul(x, y, dtype=accumulate) + z
-            return result
+            if wide is None:
+                result: Array = np.matmul(x, y, dtype=accumulate) + z
+                return result
+            total: Array = np.matmul(x.astype(wide), y.astype(wide)).astype(accumulate) + z
+            return total
 
         return self.recording.emit(dot, (a, b, d), target, d.shape)
 
@@ -240,12 +248,12 @@ def _native(builder: Blocks, name: str, dtype: Any) -> list[tuple[Callable[..., 
     if name == "_sum_combine":
         if "sums" in builder.repairs and (small or dtype.name == "fp16"):
             return [(_half_tree(dtype.name), dtype)]
-        return None if small else [(np.sum, dtype)]
+        return None if small else [(np.add.reduce, dtype)]
     if name in ("_elementwise_max", "_elementwise_min"):
-        return [(most(np.nanmax if name.endswith("max") else np.nanmin), dtype)]
+        return [(most(np.fmax.reduce if name.endswith("max") else np.fmin.reduce), dtype)]
     if name.startswith(("_argmax_combine", "_argmin_combine")):
         biggest = name.startswith("_argmax")
-        value = most(np.nanmax if biggest else np.nanmin)
+        value = most(np.fmax.reduce if biggest else np.fmin.reduce)
         arg = _nan_arg(np.argmax, -np.inf) if biggest else _nan_arg(np.argmin, np.inf)
         return [(value, dtype), (_decoded(arg, dtype.name) if small else arg, tl.int32)]
     return None
@@ -323,7 +331,7 @@ def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int
             n = value.shape[0]
             if axis is None:
                 return value.reshape(n, -1)[:, i : i + 1]
-            part = np.take(value, i, axis=axis + 1)
+            part: Array = np.take(value, i, axis=axis + 1)
             return part if rest else part.reshape(n, 1)
 
         handle = recording.emit(pick, (t.handle,), t.handle.dtype.scalar, rest)

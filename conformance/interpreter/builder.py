@@ -260,7 +260,7 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
         return result
 
     def _renamed(self, src: Handle, dtype: Any) -> Handle:
-        return self.recording.emit(lambda a: a, (src,), dtype, src.shape)
+        return self.recording.alias(src, dtype, src.shape)
 
     def create_bitcast(self, src: Handle, dst_type: Any) -> Handle:
         """The same bits as another type; a pointer made of an integer has no origin."""

@@ -16,14 +16,14 @@ SUPPORTED = ((3, 7), (3, 8), (3, 9))
 _installed: list[Interpreter] = []
 
 
-def install(*, stock: bool = False) -> None:
+def install(*, stock: bool = False, repair: bool = True) -> None:
     """Nothing; kernels launched from here on run in our interpreter.
 
-    TRITON_INTERPRET=1 must be set before kernels are defined. `stock` keeps the stock interpreter's numbers: no repair
-    is in force. A second call changes nothing. A Triton that we do not know keeps its own launch loop, and a warning
-    says so.
+    TRITON_INTERPRET=1 must be set before kernels are defined. With `stock` Triton's own interpreter runs, without
+    batching, tracing and repairs. Without `repair` ours runs, and computes bit by bit what Triton's own computes.
+    A second call changes nothing. A Triton that we do not know keeps its own launch loop, and a warning says so.
     """
-    if _installed:
+    if _installed or stock:
         return
     version = tuple(int(part) for part in triton.__version__.split(".")[:2])
     if version not in SUPPORTED:
@@ -34,7 +34,7 @@ def install(*, stock: bool = False) -> None:
             stacklevel=2,
         )
         return
-    machine = Interpreter(frozenset() if stock else repairs.needed())
+    machine = Interpreter(repairs.needed() if repair else frozenset())
     patch(machine)
     autotuning.patch()
     if "truth" in machine.repairs:

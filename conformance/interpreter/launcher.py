@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import triton.language as tl
 import triton.runtime.interpreter as stock
+from triton._utils import type_canonicalisation_dict
 from triton.runtime.errors import InterpreterError
 from triton.runtime.jit import _normalize_ty
 
@@ -32,6 +33,7 @@ from conformance.regions import Region, Role
 
 Array = np.ndarray[Any, Any]
 
+_SCALAR_TYPES = frozenset(type_canonicalisation_dict.values()) - {"constexpr"}
 # CUDA C++ Programming Guide, technical specifications: largest grid in x, y and z
 _LARGEST_GRID = (2**31 - 1, 65535, 65535)
 # elements of one value of a batch: 2**18 float32 are a megabyte, about the second-level cache
@@ -149,6 +151,8 @@ class Kernel:
         self.defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
         annotations = {n: _normalize_ty(t) for n, t in inspect.get_annotations(fn).items()}
         self.constexprs = frozenset(n for n in self.names if annotations.get(n) == "constexpr")
+        # scalars whose type the author states; compiled kernels take it from there
+        self.kinds = {n: t for n, t in annotations.items() if isinstance(t, str) and t in _SCALAR_TYPES}
         self.roots: dict[Any, Node] = {}
         self.lanes: dict[Any, int] = {}  # lanes of the widest value of a program
         self.recorded = 0
@@ -260,7 +264,8 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
         chosen = choose(ids)
         ids, linear = ids[chosen], linear[chosen]
     launch = Launch(kernel.name, sizes, observation)
-    given = arguments.Arguments(bound, kernel.constexprs, "scalars" in machine.repairs)
+    faithful = "scalars" in machine.repairs
+    given = arguments.Arguments(bound, kernel.constexprs, faithful, kernel.kinds if faithful else None)
     if observation is not None:
         if observation.trace:
             _trace(launch, given, observation, sizes[0] * sizes[1] * sizes[2])

@@ -62,7 +62,7 @@ class Shapes(Builder):
     def create_expand_dims(self, arg: Handle, axis: int) -> Handle:
         """The block with a new axis of one."""
         if not arg.shape:
-            return self._shaped(arg, lambda a: a, (1,))
+            return self._alias(arg, (1,))
         shape = (*arg.shape[:axis], 1, *arg.shape[axis:])
         place = (slice(None),) * (axis + 1) + (None,)
         return self._shaped(arg, lambda a: a[place], shape)
@@ -72,11 +72,15 @@ class Shapes(Builder):
         return self._alias(arg, tuple(int(n) for n in shape))
 
     def _alias(self, arg: Handle, shape: tuple[int, ...]) -> Handle:
-        return self._shaped(arg, lambda a: a, shape)
+        result = self.recording.alias(arg, arg.dtype.scalar, shape)
+        result.derived, result.origin = arg.derived, arg.origin
+        return result
 
     def create_splat(self, ret_ty: Any, arg: Handle) -> Handle:
         """A block of one scalar; nothing is copied."""
         shape = tuple(int(n) for n in ret_ty.shape)
+        if not arg.shape and len(shape) == 1:
+            return self._alias(arg, shape)
         ones = (1,) * len(shape)
         return self._shaped(arg, lambda a: a.reshape(a.shape[0], *ones), shape)
 

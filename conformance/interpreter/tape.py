@@ -66,16 +66,17 @@ class Handle:
     the handle of a block of such numbers. `derived` is set on 32-bit results that may have overflowed.
     """
 
-    __slots__ = ("attr", "constant", "derived", "dtype", "origin", "recording", "shape", "slot")
+    __slots__ = ("base", "constant", "derived", "dtype", "origin", "recording", "shape", "slot")
 
     def __init__(self, recording: Recording, slot: int, dtype: Any, shape: tuple[int, ...]) -> None:
         self.recording, self.slot, self.dtype, self.shape = recording, slot, dtype, shape
         self.constant = False
+        self.base: Handle | None = None  # the handle whose slot this one shares
         self.origin: Any = None
         self.derived: Any = None
 
     def __del__(self) -> None:
-        if not self.constant:
+        if not self.constant and self.base is None:
             recording = self.recording
             recording.values[self.slot] = None
             recording.freed.append(self.slot)
@@ -177,6 +178,12 @@ class Recording:
         handle = Handle(self, slot, dtype, shape)
         handle.constant = True
         return handle
+
+    def alias(self, handle: Handle, dtype: Any, shape: tuple[int, ...]) -> Handle:
+        """The same value under another type or shape, at no cost."""
+        result = Handle(self, handle.slot, dtype, shape)
+        result.constant, result.base = handle.constant, handle.base or handle
+        return result
 
     def guard(self, handle: Handle, kind: type) -> Any:
         """The value of a scalar that Python asks for; programs with another value go on later, in their own batch."""

@@ -33,10 +33,10 @@ def pruned(x, block, n, B: tl.constexpr, EVEN: tl.constexpr):
     tl.store(block, B * 10 + EVEN)
 
 
-def launch(kernel, config=None):
+def launch(kernel, config=None, tune=False):
     x, block = torch.zeros(20), torch.zeros(1, dtype=torch.int32)
     grid = lambda meta: (triton.cdiv(20, meta["B"]),)  # noqa: E731
-    seen = observed(lambda: kernel[grid](x, block, 20), inouts={"x": x, "block": block}, config=config)
+    seen = observed(lambda: kernel[grid](x, block, 20), inouts={"x": x, "block": block}, config=config, tune=tune)
     return x, int(block.item()), seen
 
 
@@ -48,16 +48,22 @@ def test_every_config_can_be_run():
 
 
 def test_tuning_runs_every_config_as_on_a_gpu():
+    for _ in range(2):
+        assert (launch(increment, tune=True)[0] == 4).all()  # three configs and the launch itself
+        x, block, _ = launch(increment)
+        assert (x == 1).all()
+        assert block == 4
+
+
+def test_nothing_is_tuned_unasked():
     forget_tuning()
-    assert (launch(increment)[0] == 4).all()  # three configs and the launch itself
-    assert (launch(increment)[0] == 1).all()
-    forget_tuning()
-    assert (launch(increment)[0] == 4).all()
+    x, block, _ = launch(increment)
+    assert (x == 1).all()
+    assert block == 4
 
 
 def test_restored_values_survive_tuning():
-    forget_tuning()
-    assert (launch(increment_restored)[0] == 1).all()
+    assert (launch(increment_restored, tune=True)[0] == 1).all()
 
 
 def test_pruning_and_heuristics_are_kept():

@@ -261,3 +261,38 @@ def test_round_trips_of_bit_patterns_are_exact():
         values = formats.decode(codes, name)
         kept = np.isfinite(values)
         assert np.array_equal(formats.encode(values, name)[kept], codes[kept])
+
+
+@triton.jit
+def annotated(o, eps: tl.float64, big: tl.int64, half: tl.float16):
+    tl.store(o, (1.0 + eps) - 1.0)
+    tl.store(o + 1, (big * 2**30).to(tl.float64))
+    tl.store(o + 2, half.to(tl.float64))
+
+
+def test_annotated_scalars_have_the_type_that_is_stated():
+    o = torch.empty(3, dtype=torch.float64)
+    annotated[(1,)](o, 1e-10, 8, 0.1)
+    assert o[0] != 0
+    assert o[1] == 2.0**33
+    assert o[2] == torch.tensor(0.1, dtype=torch.float16)
+
+
+@triton.jit
+def tile_dot(a, b, o, m, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    r, c, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + r[:, None] * K + k[None, :], mask=r[:, None] < m, other=0.0)
+    y = tl.load(b + k[:, None] * n + c[None, :], mask=c[None, :] < n, other=0.0)
+    tl.store(o + r[:, None] * n + c[None, :], tl.dot(x, y, input_precision="ieee", out_dtype=o.dtype.element_ty),
+             mask=(r[:, None] < m) & (c[None, :] < n))  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_row_of_a_dot_does_not_depend_on_the_tile(dtype):
+    a, b = torch.randn(40, 64, dtype=dtype), torch.randn(64, 30, dtype=dtype)
+    whole = torch.empty(40, 30, dtype=dtype)
+    tile_dot[(1,)](a, b, whole, 40, 30, M=64, N=32, K=64)
+    for row in range(0, 40, 7):
+        alone = torch.empty(1, 30, dtype=dtype)
+        tile_dot[(1,)](a[row], b, alone, 1, 30, M=16, N=32, K=64)
+        assert torch.equal(alone[0], whole[row])

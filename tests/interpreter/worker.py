@@ -16,7 +16,7 @@ def main(mode: str) -> None:
     if mode == "plain":
         from conformance.interpreter import install
 
-        install(stock=True)
+        install(repair=False)
     from tests.interpreter import cases
 
     for line in sys.stdin:

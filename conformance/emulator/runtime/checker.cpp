@@ -13,7 +13,7 @@ struct Stamp {
 // warps always leave one that differs from any later writer; in one warp, two distinct lanes do the same.
 struct Cell {
   Stamp write, atomic[2], read[2];
-  u32 unused;
+  u32 newest;  // the latest phase of a write or an atomic
 };
 static_assert(sizeof(Cell) == 64, "one cache line");
 
@@ -102,10 +102,8 @@ void refine(Space &s, u32 shift) {
 }
 
 template <Access K>
-inline void order_check(Space &s, uptr a, u32 n, u32 site) {
-  if (__builtin_expect(n < (1u << s.shift), 0)) refine(s, n == 2 && !(a & 1) ? 1 : 0);
+__attribute__((noinline)) void order_check_slowly(Space &s, uptr a, u32 n, u32 site) {
   const u32 grain = 1u << s.shift, floor = s.shared ? block_phase : launch_phase;
-  const u16 my_clock = lanes[current].clock[current & 31];
   for (uptr p = a; p < a + n;) {
     const u64 c = (p - s.low) >> s.shift;
     const uptr next = s.low + ((c + 1) << s.shift), end = next < a + n ? next : a + n;
@@ -120,6 +118,7 @@ inline void order_check(Space &s, uptr a, u32 n, u32 site) {
     if (K != Access::read)
       for (const Stamp &t : x.read)
         if (clash(t)) race(s, p, u32(end - p), K, t, Access::read, site);
+    if (K != Access::read) x.newest = phase;
     if (K == Access::write) {
       x.write = now;
     } else {
@@ -133,6 +132,33 @@ inline void order_check(Space &s, uptr a, u32 n, u32 site) {
       }
     }
     p = end;
+  }
+}
+
+// The common cases in a few comparisons: one whole granule of shared memory (or of global memory that this launch has not
+// touched) whose last writes a barrier has ordered.
+template <Access K>
+inline __attribute__((always_inline)) void order_check(Space &s, uptr a, u32 n, u32 site) {
+  if (__builtin_expect(n < (1u << s.shift), 0)) refine(s, n == 2 && !(a & 1) ? 1 : 0);
+  if (K == Access::atomic || n != 1u << s.shift || (a - s.low) & (n - 1)) return order_check_slowly<K>(s, a, n, site);
+  Cell &x = s.cells[(a - s.low) >> s.shift];
+  const u32 floor = s.shared ? block_phase : launch_phase;
+  const auto old = [&](u32 p) { return p < phase && (p >= block_phase || p < floor); };
+  if (__builtin_expect(!old(x.newest), 0)) return order_check_slowly<K>(s, a, n, site);
+  Stamp &first = x.read[0], &second = x.read[1];
+  const u16 who = u16(current | ((1u << n) - 1) << 10), clock = my_clock;
+  if (K == Access::write) {
+    if (!old(first.phase) || !old(second.phase)) return order_check_slowly<K>(s, a, n, site);
+    x.write = Stamp{phase, site, who, clock};
+    x.newest = phase;
+  } else if (old(first.phase)) {
+    first = Stamp{phase, site, who, clock};
+  } else if (clock != 1) {  // a warp synchronisation in this block: the clocks decide
+    order_check_slowly<K>(s, a, n, site);
+  } else if (old(second.phase)) {
+    if (thread_of(first) != current) second = Stamp{phase, site, who, clock};
+  } else if ((thread_of(first) ^ thread_of(second)) < WARP && (thread_of(first) ^ current) >= WARP) {
+    second = Stamp{phase, site, who, clock};
   }
 }
 

@@ -121,6 +121,7 @@ u64 emu_warp(u32 op, u32 mask, u64 value, int source, void (*call)(void **)) {
   const u32 waiting = warp_waiting[current / WARP] |= 1u << (current & 31);
   if (!(mask & warp_running[current / WARP] & ~waiting)) complete_warp(current & ~(WARP - 1));
   if (a.state == State::at_warp || stopping) yield();
+  my_clock = a.clock[current & 31];
   return a.result;
 }
 

@@ -68,5 +68,6 @@ extern "C" void emu_fence() {
   if (!checking) return;
   u16 &clock = lanes[current].clock[current & 31];
   if (clock != 0xffff) clock++;
+  my_clock = clock;
   fences[current] = Fence{phase, clock};
 }

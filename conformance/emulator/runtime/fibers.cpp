@@ -77,6 +77,7 @@ void run_lane(u32 t) {
   Lane &lane = lanes[t];
   current = t;
   threadIdx = lane.index;
+  my_clock = lane.clock[t & 31];
   if (lane.state == State::fresh) lane.fiber = free_fibers[--free_count];
   lane.state = State::ready;
   current_fiber = lane.fiber;

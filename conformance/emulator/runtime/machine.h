@@ -64,6 +64,7 @@ struct Pool {
 
 Lane lanes[MAX_THREADS];
 u32 threads, warps, current, live, at_barrier;
+u16 my_clock;  // of the running lane: lanes[current].clock[current % 32]
 u32 warp_running[MAX_THREADS / WARP], warp_waiting[MAX_THREADS / WARP];  // lanes not exited; lanes at a warp operation
 u32 phase, block_phase, launch_phase;
 std::vector<u32> block_order;  // linear block ids in the order in which they ran
