@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from conformance.device import policy, sanitizer, watch
+from conformance.device import policy, precompile, sanitizer, watch
 from conformance.device.judge import Judge
 from conformance.explore import explore
 from conformance.failures import Finding
@@ -65,6 +65,7 @@ def run(
     trial.tightness.clear()
     coverage = Coverage()
     judge = Judge(trial, lane)
+    precompile.prepare(trial, lane, dtype, examples=examples, seed=seed)
     counted = watch.totals().copy()
     started = time.perf_counter()
 

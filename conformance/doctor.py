@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance import runtime
+from conformance.device import fence
 
 PACKAGES = ("conformance", "strategies", "kernels_triton", "kernels_cuda")
 COMPILERS = ("g++", "clang++")
@@ -45,6 +46,8 @@ def _devices() -> Iterator[tuple[str, str, bool]]:
     for number in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         major, minor = torch.cuda.get_device_capability(number)
         yield f"CUDA device {number}", f"{torch.cuda.get_device_name(number)}, sm_{major}{minor}", True
+        missing = fence.unavailable(torch.device("cuda", number))
+        yield f"fence of device {number}", missing or "works", missing is None
 
 
 def _compilers() -> Iterator[tuple[str, str, bool]]:

@@ -80,6 +80,7 @@ class Trial:
         self.meta = meta
         self.tightness = Tightness()
         self._in_place = False  # the reference changes its arguments, as the kernel does, and returns nothing
+        self.compiled_for: set[torch.dtype | None] = set()  # dtypes for which kernels were compiled ahead
         self.remote: Remote | None = None  # where the trial's calls run in child processes
         self._expected: tuple[Launch, Expected] | None = None
 

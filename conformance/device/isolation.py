@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import base64
 import collections
+import contextlib
 import os
 import pickle
 import selectors
@@ -17,6 +18,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from conformance import runtime
@@ -110,6 +112,28 @@ class Process:
                     self._discard(worker)
                 return answer
         raise AssertionError("unreachable")
+
+    def share(self, key: str, requests: Sequence[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
+        """The answers of workers of their own that take a request each, all at once; none of those that end instead.
+
+        Nothing where workers cannot be forked.
+        """
+        if not self._ready_worker(key).forked:
+            return []
+        workers = [self._fork() for _ in requests]
+        answers = []
+        try:
+            for worker, request in zip(workers, requests, strict=True):
+                with contextlib.suppress(OSError):
+                    worker.send({**request, "trial": key, "seconds": seconds})
+            for worker in workers:
+                with contextlib.suppress(Ended):
+                    worker.wait_ready()
+                    answers.append(worker.answer(seconds + GRACE_SECONDS))
+        finally:
+            for worker in workers:
+                self._discard(worker)
+        return answers
 
     def close(self) -> None:
         """End all child processes."""
@@ -254,18 +278,23 @@ class _Worker:
 
     def wait_ready(self) -> None:
         """Wait until the worker has made its CUDA context. Raises Ended."""
-        self._wait(_IMPORT_SECONDS)
+        self.answer(_IMPORT_SECONDS)
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The answer to a request. Raises Ended where the worker ends, Gone where it had ended before."""
-        self._output.clear()
         try:
-            self._channel.send(request)
+            self.send(request)
         except OSError:
             raise Gone from None
-        return self._wait(seconds)
+        return self.answer(seconds)
 
-    def _wait(self, seconds: float) -> dict[str, Any]:
+    def send(self, request: dict[str, Any]) -> None:
+        """Give the worker a request. Raises OSError where it has ended."""
+        self._output.clear()
+        self._channel.send(request)
+
+    def answer(self, seconds: float) -> dict[str, Any]:
+        """The next answer. Raises Ended."""
         deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel.socket, selectors.EVENT_READ)

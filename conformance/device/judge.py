@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from conformance import runtime
@@ -35,6 +35,8 @@ _OWN: dict[str, type[ConformanceFailure]] = {
     "offsets": OffsetsFailure,
     "refusals": RefusalsFailure,
 }
+# Seconds for a share of the variants of a kernel; each takes 0.05 to 0.5 s (measured on an H200).
+_COMPILE_SECONDS = 120.0
 # Once a kernel has hung, a call may take this many times the longest that ended, and at least two seconds.
 _PATIENCE = 20.0
 _LEAST_SECONDS = 2.0
@@ -84,6 +86,17 @@ class Remote:
         """The launches that the kernel makes for a call, none where they cannot be known without running it."""
         answer = self._ask({"do": "geometry", "drawn": verdicts.encode_drawn(call)})
         return () if isinstance(answer, Objection) else verdicts.decode_geometry(answer["geometry"])
+
+    def compile(self, calls: Sequence[Any], shares: int) -> watch.Counts:
+        """Compile what the calls launch, in that many processes at once; what cannot be compiled is met again later."""
+        encoded = [verdicts.encode_drawn(call) for call in calls]
+        requests = [{"do": "compile", "drawn": encoded[k::shares]} for k in range(min(shares, len(encoded)))]
+        self._process.add(self._key, self._setup)
+        counts = watch.Counts()
+        for answer in self._process.share(self._key, requests, _COMPILE_SECONDS):
+            if "counts" in answer:
+                counts.add(watch.Counts.from_json(answer["counts"]))
+        return counts
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any] | Objection:
         self._process.add(self._key, self._setup)  # nothing unless an interrupt has ended the processes

@@ -88,6 +88,19 @@ def counting() -> Iterator[Counts]:
         _open.remove(counts)
 
 
+_compiling = [False]
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Let dry launches of Triton kernels inside the block compile what they would launch."""
+    _compiling[0] = True
+    try:
+        yield
+    finally:
+        _compiling[0] = False
+
+
 @contextlib.contextmanager
 def timed() -> Iterator[None]:
     """Count the time of the block as launching, but for the part that its launches spend compiling."""
@@ -204,11 +217,11 @@ def _watched_run(own: Callable[..., Any], compiled: list[int]) -> Callable[..., 
         name = self.fn.__name__
         observation.geometry.append(Geometry(name, sizes, (), meta + extra))
         note_grid(observation, name, sizes)
-        if observation.dry:
+        if observation.dry and not _compiling[0]:
             return None
         before, started = compiled[0], time.perf_counter()
         try:
-            return own(self, *args, grid=sizes, warmup=warmup, **kwargs)
+            return own(self, *args, grid=sizes, warmup=observation.dry, **kwargs)
         finally:
             seconds = time.perf_counter() - started
             plain = [n for n in bound.arguments if n not in constexprs]

@@ -140,11 +140,17 @@ class Worker:
 
 
 def _answer(trial: Any, request: dict[str, Any]) -> dict[str, Any]:
+    from conformance.case import call_of
     from conformance.device import verdicts, watch
     from conformance.lanes import LANES
     from conformance.launch import Settings
     from conformance.report.encoding import encode
 
+    if request["do"] == "compile":
+        with watch.compiling(), watch.counting() as counts:
+            for each in request["drawn"]:
+                trial.launch(call_of(verdicts.decode_drawn(each)), Settings(dry=True))
+        return {"counts": counts.to_json()}
     drawn = verdicts.decode_drawn(request["drawn"])
     if request["do"] == "geometry":
         return {"geometry": encode(trial.launch(drawn, Settings(dry=True)).geometry)}
