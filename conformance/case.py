@@ -10,15 +10,21 @@ from typing import Any
 
 import torch
 
+from conformance.device import policy, precompile, sanitizer, watch
+from conformance.device.judge import Judge
 from conformance.explore import explore
 from conformance.failures import Finding
-from conformance.lanes import LANES
+from conformance.lanes import Lane
 from conformance.oracles.objection import Objection
 from conformance.oracles.refusals import Refused
 from conformance.report.coverage import Coverage
 from conformance.report.records import CaseResult, thin
 from conformance.trial import Trial
 from strategies import Call
+
+
+# Hypothesis spends half of a run on climbing a target: with few examples that costs variety and finds less.
+_CLIMBING = 1000
 
 
 @dataclasses.dataclass
@@ -42,7 +48,7 @@ def dtype_name(dtype: torch.dtype | None) -> str:
 
 def run(
     trial: Trial,
-    lane_id: str,
+    lane: Lane,
     dtype: torch.dtype | None,
     *,
     examples: int,
@@ -51,26 +57,28 @@ def run(
     progress: Callable[[], None] | None = None,
 ) -> Outcome:
     """The outcome of one case: `examples` calls, the smallest call of each kind of objection among them."""
-    lane = LANES[lane_id]
-    result = CaseResult(dtype_name(dtype), lane_id, xfail=xfail)
+    result = CaseResult(dtype_name(dtype), lane.id, xfail=xfail)
     reason = lane.skip(trial)
     if reason is not None:
         result.skipped = reason
         return Outcome(result, [])
     trial.tightness.clear()
     coverage = Coverage()
+    judge = Judge(trial, lane)
+    precompile.prepare(trial, lane, dtype, examples=examples, seed=seed)
+    counted = watch.totals().copy()
     started = time.perf_counter()
 
     def check(drawn: Any) -> list[Objection]:
         coverage.count(call_of(drawn))
-        return lane.check(trial, drawn)
+        return judge(drawn)
 
     exploration = explore(
         lane.draw(trial, dtype),
         check,
         examples=examples,
         seed=seed,
-        target=trial.tightness.last,
+        target=trial.tightness.last if examples >= _CLIMBING else None,
         progress=progress,
         shrink=xfail is None,  # nobody reads the call of a failure that is known
     )
@@ -78,6 +86,9 @@ def run(
     result.examples = exploration.examples
     result.rejected = exploration.rejected
     result.coverage = coverage.counts()
+    specializations = watch.totals().since(counted).specializations
+    if specializations:
+        result.coverage["specialization"] = dict(specializations)
     tightness = trial.tightness
     if tightness.points:
         ratios = [ratio for _, ratio in tightness.points]
@@ -85,5 +96,7 @@ def run(
         result.undecided = tightness.undecided / max(1, tightness.elements)
         result.points = thin(tightness.points)
     findings = [trial.finding(found.objection, call_of(found.call)) for found in exploration.found.values()]
+    if policy.current().sanitizer:
+        findings = [sanitizer.attach(finding, policy.current().sanitizer) for finding in findings]
     result.objections = sorted(f.oracle for f in findings)
     return Outcome(result, findings, exploration.interrupted)

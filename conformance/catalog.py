@@ -31,8 +31,7 @@ def sections() -> dict[str, list[tuple[str, str]]]:
 
 def ops() -> dict[str, Op]:
     """The ops of `conformance.ops` by name."""
-    from conformance import ops as package
-
+    package = importlib.import_module("conformance.ops")  # here: the ops need a moment, and only some commands them
     return {name: op for name in sorted(package.__all__) if isinstance(op := getattr(package, name), Op)}
 
 

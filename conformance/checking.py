@@ -43,7 +43,8 @@ def check(
         promises: fields of `Promises` that the kernel gives beyond the op.
 
     Raises:
-        hypothesis.errors.InvalidArgument: an unknown lane, dtype or promise, or a kernel that cannot take the arguments.
+        hypothesis.errors.InvalidArgument: an unknown lane, dtype or promise, or a kernel that cannot take the
+            arguments.
         conformance.OpError: the op's reference raises or returns no tensors.
 
     An interrupt (Ctrl-C) ends the check; the report then holds what was found, and `interrupted` is true.
@@ -71,7 +72,7 @@ def check(
                 if progress is not None:
                     progress(f"{case.dtype_name(dtype)}-{lane}", done)
 
-            outcome = case.run(trial, lane, dtype, examples=examples, seed=seed, progress=step)
+            outcome = case.run(trial, lanes.LANES[lane], dtype, examples=examples, seed=seed, progress=step)
             report.results.append(outcome.result)
             report.findings.extend(outcome.findings)
             if outcome.interrupted:
@@ -92,7 +93,7 @@ def merge(base: Promises, given: dict[str, Any]) -> Promises:
             raise InvalidArgument(f"{name!r} is no promise; the promises are {', '.join(sorted(known))}")
     values = dict(given)
     for name in ("layouts", "dtypes", "refuses"):
-        if isinstance(values.get(name), str) or isinstance(values.get(name), torch.dtype):
+        if isinstance(values.get(name), (str, torch.dtype)):
             values[name] = (values[name],)
         elif values.get(name) is not None:
             values[name] = tuple(values[name])
@@ -111,9 +112,7 @@ def check_lanes(names: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def choose_dtypes(
-    op: Op, promises: Promises, dtypes: Iterable[torch.dtype] | None
-) -> tuple[torch.dtype | None, ...]:
+def choose_dtypes(op: Op, promises: Promises, dtypes: Iterable[torch.dtype] | None) -> tuple[torch.dtype | None, ...]:
     """The dtypes to test: those asked for, else those that op and kernel share; (None,) where the op fixes them.
 
     Raises:

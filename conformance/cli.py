@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,12 +36,23 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
         from conformance.runtime import RuntimeUnavailable
         from conformance.targets import TargetError
 
+        debug = click.get_current_context().find_root().params.get("debug")
         try:
             command(*arguments, **options)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
         except (TargetError, InvalidArgument, OpError, RuntimeUnavailable, ValueError, OSError) as error:
-            if click.get_current_context().find_root().params.get("debug"):
+            if debug:
                 raise
             raise Unusable(str(error)) from error
+        except Exception as error:
+            if debug:
+                raise
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raise Unusable(
+                f"a fault of triton-conformance itself, not of the kernel: {type(error).__name__}: {error} "
+                f"({last.filename}:{last.lineno}). `conformance --debug ...` shows the traceback; please report it"
+            ) from error
 
     return guarded
 
@@ -127,8 +139,9 @@ def check(
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--target", help="The kernel, where the finding's own name cannot be imported.")
 @click.option("--op", "op_name", metavar="NAME", help="The op, where it is none of conformance.ops.")
+@click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, as `check` takes it.")
 @clear_errors
-def replay(file: str, target: str | None, op_name: str | None) -> None:
+def replay(file: str, target: str | None, op_name: str | None, promises: Sequence[str]) -> None:
     """Judge a saved finding again: exit code 1 while the oracle still objects, 0 once it no longer does."""
     from conformance import runtime, targets
     from conformance.replay import replay as run_again
@@ -137,7 +150,8 @@ def replay(file: str, target: str | None, op_name: str | None) -> None:
     runtime.select()
     finding = load_finding(file)
     kernel = targets.load_kernel(target or ":".join(finding.kernel.rsplit(".", 1)))
-    still = run_again(finding, kernel, _op(op_name or finding.op, None, (), finding.kernel))
+    op = _op(op_name or finding.op, None, (), finding.kernel)
+    still = run_again(finding, kernel, op, **dict(_promise(text) for text in promises))
     for again in still:
         click.echo(render(again))
     if not still:
@@ -215,22 +229,21 @@ def explain(name: str) -> None:
 def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
     """The op that the options name."""
     from conformance import catalog, targets
-    from conformance.op import Op
+    from conformance.infer import from_annotations, from_example
 
     if (name is None) == (against is None):
         known = ", ".join(catalog.ops())
         problem = "says not what it computes" if name is None else "is given two contracts"
         raise Unusable(
-            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against REF, the "
-            "torch function that it must agree with"
+            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against "
+            "REF, the torch function that it must agree with"
         )
     if name is not None:
         return catalog.find_op(name)
-    assert against is not None
-    reference = targets.load_kernel(against)
+    reference = targets.load_kernel(str(against))
     if example:
-        return Op.from_example(reference, *(_evaluate(text) for text in example))
-    return Op.from_annotations(reference)
+        return from_example(reference, *(_evaluate(text) for text in example))
+    return from_annotations(reference)
 
 
 def _evaluate(text: str) -> Any:

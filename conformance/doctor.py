@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance import runtime
+from conformance.device import fence
 
 PACKAGES = ("conformance", "strategies", "kernels_triton", "kernels_cuda")
 COMPILERS = ("g++", "clang++")
@@ -45,6 +46,8 @@ def _devices() -> Iterator[tuple[str, str, bool]]:
     for number in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         major, minor = torch.cuda.get_device_capability(number)
         yield f"CUDA device {number}", f"{torch.cuda.get_device_name(number)}, sm_{major}{minor}", True
+        missing = fence.unavailable(torch.device("cuda", number))
+        yield f"fence of device {number}", missing or "works", missing is None
 
 
 def _compilers() -> Iterator[tuple[str, str, bool]]:
@@ -65,13 +68,13 @@ def _version(path: str) -> str:
 def _shadows() -> Iterator[tuple[str, str, bool]]:
     """A second package called like one of ours, which Python would import in its place from another folder."""
     for name in PACKAGES:
-        found = {}
+        found: list[Path] = []
         for folder in dict.fromkeys(sys.path):
             base = Path(folder or ".").resolve()
             for candidate in (base / name, base / f"{name}.py"):
                 # a folder without Python files (a data folder of the same name) shadows nothing
                 if candidate.is_file() or (candidate.is_dir() and any(candidate.glob("*.py"))):
-                    found[candidate] = None
+                    found.append(candidate)
         if len(found) > 1:
             listed = ", ".join(map(str, found))
             yield (

@@ -15,6 +15,7 @@ class Kind(str, enum.Enum):
     GAP_READ = "gap read"  # inside the storage, between the elements of a strided view
     GAP_WRITE = "gap write"
     WILD_POINTER = "wild pointer"
+    ILLEGAL_ADDRESS = "illegal address"  # a device fault: which address, and whether read or written, is not known
     ACCESS_WIDTH = "access width"  # the value's width is not the pointer's
     MISALIGNED = "misaligned access"
     # written, inputs_kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Hashable
@@ -121,10 +122,9 @@ def _shrink(
             found[kind] = Found(call, objection)
             raise _Objected
 
-    try:
+    # `found` holds the last call that was judged: Hypothesis replays the smallest at the end
+    with contextlib.suppress(_Objected, FlakyFailure, StopTest):
         _run(strategy, body, _settings(examples, Phase.generate, Phase.target, Phase.shrink), seed)
-    except (_Objected, FlakyFailure, StopTest):
-        pass  # `found` holds the last call that was judged: Hypothesis replays the smallest at the end
 
 
 class _Objected(Exception):

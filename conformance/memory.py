@@ -26,7 +26,11 @@ GUARD = 512
 
 
 class Allocator(Protocol):
-    """Where storages come from: plain torch memory, lazily committed pages, or fenced device memory."""
+    """Where storages come from: plain torch memory, lazily committed pages, or fenced device memory.
+
+    An allocator with a method `guarded(elements, offset, dtype, device, *, aligned) -> (storage, first)` lays the guard
+    zones itself: it has none on a side that is flush against an unmapped page.
+    """
 
     def __call__(self, elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         """A 1-D tensor of that many elements, content undefined."""
@@ -100,27 +104,39 @@ def place(
     allocator: Allocator = plain,
     initialized: bool = True,
     snapshot: bool = True,
+    aligned: bool = False,
 ) -> Placed:
     """The values in a guarded storage of their own, `offset` elements after its aligned base, with those strides.
 
-    Where a stride is 0 the first slice along that axis is taken, for all of it.
+    Where a stride is 0 the first slice along that axis is taken, for all of it. `aligned` keeps a fenced allocator from
+    giving up the alignment of the base.
     """
     shape = tuple(values.shape)
-    guard = GUARD // values.dtype.itemsize
-    total = 2 * guard + offset + extent(shape, strides)
-    storage = allocator(total, values.dtype, device)
+    storage, first = _storage(allocator, extent(shape, strides), offset, values.dtype, device, aligned)
     fill(storage, poison)
-    view = storage.as_strided(shape, strides, guard + offset)
+    view = storage.as_strided(shape, strides, first + offset)
     if initialized and values.numel():
         once = tuple(1 if s == 0 else n for n, s in zip(shape, strides, strict=True))
         if once != shape:
-            storage.as_strided(once, strides, guard + offset).copy_(values[tuple(slice(0, n) for n in once)])
+            storage.as_strided(once, strides, first + offset).copy_(values[tuple(slice(0, n) for n in once)])
         else:
             view.copy_(values)
     region = arena.add(Region(name, view, role, initialized))
     small = storage.numel() * storage.element_size() <= LIMIT
     before = storage.view(torch.uint8).clone() if snapshot and small else None
     return Placed(name, view, storage, region, before)
+
+
+def _storage(
+    allocator: Allocator, elements: int, offset: int, dtype: torch.dtype, device: torch.device, aligned: bool
+) -> tuple[torch.Tensor, int]:
+    """A storage for `offset + elements` elements and guard zones, and the index of the first of them."""
+    guarded = getattr(allocator, "guarded", None)
+    if guarded is not None:
+        storage, first = guarded(elements, offset, dtype, device, aligned=aligned)
+        return storage, first
+    guard = GUARD // dtype.itemsize
+    return allocator(2 * guard + offset + elements, dtype, device), guard
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -142,7 +158,12 @@ class Allocations:
 
         A tensor without elements has nothing to guard, and is what torch code makes before it points it elsewhere.
         """
-        if not fresh.numel() or fresh.layout != torch.strided or fresh.device.type != self.device.type or fresh.is_quantized:
+        if (
+            not fresh.numel()
+            or fresh.layout != torch.strided
+            or fresh.device.type != self.device.type
+            or fresh.is_quantized
+        ):
             return fresh
         name = f"allocation {len(self.placed)}"
         big = extent(tuple(fresh.shape), fresh.stride()) * fresh.element_size() > LIMIT
@@ -157,6 +178,7 @@ class Allocations:
             poison=self.poison,
             allocator=lazy if big and fresh.device.type == "cpu" else self.allocator,
             initialized=not empty and not big,
+            aligned=True,  # kernels may rely on how torch aligns what they allocate
         )
         self.placed.append(placed)
         return placed.tensor.requires_grad_(fresh.requires_grad) if fresh.requires_grad else placed.tensor

@@ -10,6 +10,7 @@ import torch
 from hypothesis.errors import InvalidArgument
 from hypothesis.strategies import SearchStrategy
 
+from conformance import inference
 from conformance.promises import Promises
 from conformance.regions import Role
 from strategies import Axis, Call, TensorDescription, calls, sizes
@@ -65,9 +66,13 @@ class Op:
         max_elements: int | None = None,
     ) -> None:
         if not callable(reference):
-            raise InvalidArgument(f"reference={reference!r} is not callable: give the torch function that defines the op")
+            raise InvalidArgument(
+                f"reference={reference!r} is not callable: give the torch function that defines the op"
+            )
         if not inputs:
-            raise InvalidArgument("inputs is empty: name each argument, as in inputs=dict(x=kst.tensors('rows', 'cols'))")
+            raise InvalidArgument(
+                "inputs is empty: name each argument, as in inputs=dict(x=kst.tensors('rows', 'cols'))"
+            )
         for argument, strategy in inputs.items():
             if not isinstance(strategy, SearchStrategy):
                 raise InvalidArgument(
@@ -85,6 +90,7 @@ class Op:
         self.promises = promises or Promises()
         self.max_elements = max_elements
         self.name = name or _name_of(reference)
+        self.text: str | None = None
         for argument in self.mutates:
             if argument not in self.inputs:
                 raise InvalidArgument(f"mutates={argument!r} is no argument; the arguments are {', '.join(self.names)}")
@@ -96,6 +102,31 @@ class Op:
 
     def __repr__(self) -> str:
         return f"Op({self.name}: {', '.join(self.names)})"
+
+    @classmethod
+    def from_annotations(cls, reference: Callable[..., Any], **options: Any) -> Op:
+        """The op of a reference whose parameters are annotated, `x: Float[Tensor, "rows cols"]`; `text` says it.
+
+        Raises:
+            hypothesis.errors.InvalidArgument: a parameter without a shape.
+        """
+        inputs, texts = inference.from_annotations(reference)
+        op = cls(reference, inputs, **options)
+        op.text = inference.op_text(op.name, _name_of(reference), texts)
+        return op
+
+    @classmethod
+    def from_example(cls, reference: Callable[..., Any], *arguments: Any, **options: Any) -> Op:
+        """The op that one working call of the reference is an example of; `text` says it, to copy and to refine.
+
+        Raises:
+            hypothesis.errors.InvalidArgument: an argument that is neither a tensor nor a scalar.
+        """
+        names = _parameter_names(reference, len(arguments))
+        inputs, texts = inference.from_example(dict(zip(names, arguments, strict=True)))
+        op = cls(reference, inputs, **options)
+        op.text = inference.op_text(op.name, _name_of(reference), texts)
+        return op
 
     def axis_names(self) -> frozenset[str]:
         """The names of all axes of the op."""
@@ -143,9 +174,7 @@ class Op:
         """
         from conformance.suite import conformance_test  # the suite needs pytest, an op does not
 
-        return conformance_test(
-            self, kernel, oracles=oracles, dtypes=dtypes, xfail=xfail, meta=meta, promises=promises
-        )
+        return conformance_test(self, kernel, oracles=oracles, dtypes=dtypes, xfail=xfail, meta=meta, promises=promises)
 
     def agreement(
         self,
@@ -181,6 +210,15 @@ class Op:
             name: values[name] if isinstance(taken[name], TensorDescription) else taken[name]
             for name in self.reference_names
         }
+
+
+def _parameter_names(reference: Callable[..., Any], count: int) -> list[str]:
+    """Names for positional arguments: those of the parameters, where the reference tells them."""
+    try:
+        known = list(inspect.signature(reference).parameters)
+    except (TypeError, ValueError):
+        known = []
+    return [known[i] if i < len(known) else f"argument{i}" for i in range(count)]
 
 
 def _name_of(reference: Callable[..., Any]) -> str:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis.errors import InvalidArgument
 
 from conformance import profiles, runtime
+from conformance.device import policy, sanitizer
 from conformance.report import collection
 from conformance.report.records import save_finding
 from conformance.report.summary import header_line, summary_lines
@@ -26,11 +27,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--conformance-profile",
         choices=tuple(profiles.PROFILES),
         default=None,
-        help="how much is tested: ci (fixed seed), dev, nightly, soak (default: ci if the variable CI is set, else dev)",
+        help="how much is tested: ci (fixed seed), dev, nightly, soak (default: ci where CI is set, else dev)",
     )
     group.addoption("--conformance-examples", type=int, metavar="N", help="calls for each test id, over the profile's")
     group.addoption("--conformance-seed", type=int, metavar="N", help="draw the calls from this seed")
-    group.addoption("--conformance-json", metavar="PATH", help="write the results as JSON (`conformance report` reads it)")
+    group.addoption(
+        "--conformance-json", metavar="PATH", help="write the results as JSON (`conformance report` reads it)"
+    )
+    group.addoption(
+        "--conformance-isolate",
+        choices=policy.MODES,
+        default="auto",
+        help="judge calls in child processes, which a kernel may crash: always, once a fault has lost the device, or "
+        "never (default: always on a GPU, never on the CPU)",
+    )
+    group.addoption(
+        "--conformance-hang-seconds",
+        type=float,
+        default=policy.Policy().hang_seconds,
+        metavar="S",
+        help="a call in a child process that takes longer hangs, and is ended",
+    )
+    group.addoption(
+        "--no-conformance-fence",
+        action="store_true",
+        help="take device memory from torch, not from mappings that end at unmapped pages",
+    )
+    group.addoption(
+        "--compute-sanitizer",
+        action="append",
+        choices=sanitizer.TOOLS,
+        default=[],
+        help="run the script of each finding under this tool of compute-sanitizer and add its first report; repeatable",
+    )
     group.addoption(
         "--stock-interpreter",
         action="store_true",
@@ -48,7 +77,18 @@ def pytest_configure(config: pytest.Config) -> None:
             examples=config.getoption("--conformance-examples"),
             seed=config.getoption("--conformance-seed"),
         )
-    except (runtime.RuntimeUnavailable, InvalidArgument) as error:
+        tools = tuple(dict.fromkeys(config.getoption("--compute-sanitizer")))
+        if tools:
+            sanitizer.executable()
+        policy.select(
+            policy.Policy(
+                fence=not config.getoption("--no-conformance-fence"),
+                isolate=config.getoption("--conformance-isolate"),
+                hang_seconds=config.getoption("--conformance-hang-seconds"),
+                sanitizer=tools,
+            )
+        )
+    except (runtime.RuntimeUnavailable, sanitizer.SanitizerMissing, InvalidArgument) as error:
         raise pytest.UsageError(str(error)) from None
     profiles.current().seed  # noqa: B018 - fixes the seed before xdist starts workers, which inherit the environment
     config.addinivalue_line("markers", "gpu: needs a CUDA device")

@@ -13,7 +13,7 @@ class Promises:
     """The promises of one kernel; the defaults are what a careful author of a Triton or CUDA kernel keeps.
 
     Numerics (read by `conformance.balls`):
-        compute: dtype of elementwise arithmetic on half inputs; None is float32 for float32 and below, else the input's.
+        compute: dtype of elementwise arithmetic; None is float32 for float32 and below, else the input's.
         accumulator: dtype of sums; None is the compute dtype.
         dot: operands of matrix products in float32: kept ("ieee"), rounded to TF32, or split in three TF32 products.
         order: summation order: "tree" (a block reduces as a tree), or "any" (atomics, split-K, one running sum).
@@ -25,11 +25,14 @@ class Promises:
     Behaviour (read by the oracles):
         deterministic: equal calls give equal bits, in any program order.
         batch_invariant: a row alone gives the bits it has in a batch (only for ops with an `independent` axis).
+        layout_invariant: a strided argument gives the bits of its contiguous copy; None asks for them where kernels
+            are interpreted, and on a GPU only that both results are right.
         duplicate_writes: True allows several programs to write one element.
         layouts: names of the layouts the kernel accepts (None: every layout); others must be refused.
         dtypes: dtypes the kernel accepts (None: those of the op); others must be refused.
         limits: axis name to largest size; larger must be refused.
-        refuses: what else is refused: "shapes" (axes that the op ties do not match), "dtypes" (tensors of one group mixed).
+        offsets: "int64" where tensors may reach past 2**31 elements; "int32" where the caller keeps them shorter.
+        refuses: what else is refused: "shapes" (axes that the op ties do not match), "dtypes" (mixed in one group).
     """
 
     compute: torch.dtype | None = None
@@ -43,8 +46,10 @@ class Promises:
     profile: Literal["portable", "interpret", "nvidia"] = "portable"
     deterministic: bool = True
     batch_invariant: bool = True
+    layout_invariant: bool | None = None
     duplicate_writes: bool = False
     layouts: tuple[str, ...] | None = None
     dtypes: tuple[torch.dtype, ...] | None = None
     limits: tuple[tuple[str, int], ...] = ()
+    offsets: Literal["int64", "int32"] = "int64"
     refuses: tuple[str, ...] = ()

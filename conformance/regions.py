@@ -21,8 +21,8 @@ class Role(str, enum.Enum):
 class Region:
     """One tensor that kernels may touch: the logical elements of `tensor`, not its storage.
 
-    An observer keeps its own shadow of the region in `shadow`, which lives as long as the region: a kernel that launches
-    twice may read in the second launch what the first one wrote.
+    An observer keeps its own shadow of the region in `shadow`, which lives as long as the region: a kernel that
+    launches twice may read in the second launch what the first one wrote.
     """
 
     __slots__ = ("_filled", "_version", "name", "role", "shadow", "tensor")

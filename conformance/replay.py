@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
+from conformance.checking import merge
 from conformance.failures import Finding
+from conformance.lanes import LANES
 from conformance.launch import Kernel
 from conformance.op import Op
+from conformance.oracles.refusals import Refused
+from conformance.trial import Trial
 from strategies import Call
 
-if TYPE_CHECKING:
-    from conformance.trial import Trial
 
-
-def replay(finding: Finding, kernel: Kernel, op: Op) -> list[Finding]:
+def replay(finding: Finding, kernel: Kernel, op: Op, **promises: Any) -> list[Finding]:
     """The objections of the finding's oracle to the same call, now; empty once it no longer objects.
 
-    A finding does not know in which lane it was made; those that draw such calls are tried in turn.
+    `promises` are those that the kernel gives beyond the op, as `check` takes them.
     """
-    from conformance.trial import Trial
-
-    trial = Trial(op, kernel)
-    return _judge(finding, trial, Call.from_json(finding.call))
-
-
-def _judge(finding: Finding, trial: Trial, call: Call) -> list[Finding]:
-    from conformance.lanes import LANES
-
-    own = [finding.oracle] if finding.oracle in LANES else []
-    for lane in dict.fromkeys([*own, "launch", "special_values", "exact"]):
-        objections = LANES[lane].check(trial, call)
-        again = [trial.finding(each, call) for each in objections if each.failure.oracle == finding.oracle]
-        if again:
-            return again
+    trial = Trial(op, kernel, merge(op.promises, promises))
+    call = Call.from_json(finding.call)
+    # A launch oracle may have objected in any lane, and to the same call it objects in `launch` too.
+    for name in ("launch", finding.oracle):
+        if name in LANES:
+            drawn = Refused(call, finding.summary.partition(":")[0]) if name == "refusals" else call
+            again = [each for each in LANES[name].check(trial, drawn) if each.failure.oracle == finding.oracle]
+            if again:
+                return [trial.finding(each, call) for each in again]
     return []

@@ -26,8 +26,8 @@ class RuntimeUnavailable(RuntimeError):
 def select(name: Literal["auto", "interpret", "gpu"] = "auto", *, stock: bool = False) -> Runtime:
     """The runtime of this process, chosen before any kernel module is imported.
 
-    "auto" takes `gpu` where torch sees a CUDA device and TRITON_INTERPRET is not set, else `interpret`. Triton decides at
-    decoration whether a kernel is interpreted, so one process has one runtime.
+    "auto" takes `gpu` where torch sees a CUDA device and TRITON_INTERPRET is not set, else `interpret`. Triton decides
+    at decoration whether a kernel is interpreted, so one process has one runtime.
 
     Raises:
         RuntimeUnavailable: `gpu` without a CUDA device, or `interpret` where kernels were already decorated to compile.
@@ -39,8 +39,8 @@ def select(name: Literal["auto", "interpret", "gpu"] = "auto", *, stock: bool = 
     if name == "gpu":
         if not torch.cuda.is_available():
             raise RuntimeUnavailable(
-                "runtime 'gpu' needs a CUDA device and torch sees none. Use the runtime 'interpret', or install a torch "
-                "with CUDA where there is a device (`conformance doctor` shows what is found)."
+                "runtime 'gpu' needs a CUDA device and torch sees none. Use the runtime 'interpret', or install "
+                "a torch with CUDA where there is a device (`conformance doctor` shows what is found)."
             )
         if os.environ.get("TRITON_INTERPRET") == "1":
             raise RuntimeUnavailable("runtime 'gpu' was asked for, but TRITON_INTERPRET=1 is set: unset it.")
@@ -57,7 +57,18 @@ def current() -> Runtime:
 @functools.cache
 def device() -> torch.device:
     """The device that tensors are placed on: the CPU, or the CUDA device of this worker."""
-    return torch.device("cuda", torch.cuda.current_device()) if current() == "gpu" else torch.device("cpu")
+    if current() != "gpu":
+        return torch.device("cpu")
+    from conformance.device import placement  # needed where there is a GPU alone
+
+    index = placement.index(torch.cuda.device_count())
+    torch.cuda.set_device(index)  # kernels and CuPy take the current device
+    return torch.device("cuda", index)
+
+
+def stock() -> bool:
+    """Whether Triton's own interpreter was asked for."""
+    return _stock
 
 
 def synchronize() -> None:
@@ -69,6 +80,10 @@ def synchronize() -> None:
 def prepare() -> None:
     """Put the interpreter and the emulator in place for the kernels that are imported by now."""
     if current() == "gpu":
+        device()
+        from conformance.device import watch
+
+        watch.install()
         return
     _limit_threads()
     if "triton" in sys.modules:
@@ -99,13 +114,13 @@ def _install_emulator() -> None:
 
 def versions() -> dict[str, str]:
     """The versions of what decides a result, and the device; "none" where something is not installed."""
-    found = {"runtime": current(), "python": ".".join(map(str, sys.version_info[:3])), "torch": torch.__version__}
+    found = {"runtime": current(), "python": ".".join(map(str, sys.version_info[:3])), "torch": str(torch.__version__)}
     for name in ("triton", "cupy", "numpy", "hypothesis"):
         if importlib.util.find_spec(name) is None:
             found[name] = "none"
         elif name == "cupy" and current() == "interpret":
             found[name] = "installed, not used"  # importing it without a device is slow and gives nothing
         else:
-            found[name] = importlib.import_module(name).__version__
+            found[name] = str(importlib.import_module(name).__version__)
     found["device"] = torch.cuda.get_device_name() if current() == "gpu" else "cpu"
     return found

@@ -21,7 +21,6 @@ from conformance.report import collection
 from conformance.trial import Trial
 
 
-
 def conformance_test(
     op: Op,
     kernel: Kernel,
@@ -52,7 +51,7 @@ def conformance_test(
     @pytest.mark.parametrize(("dtype", "lane", "reason"), parameters)
     def test(dtype: torch.dtype | None, lane: str, reason: str | None) -> None:
         profile = profiles.current()
-        outcome = case.run(trial, lane, dtype, examples=profile.examples, seed=profile.seed, xfail=reason)
+        outcome = case.run(trial, lanes.LANES[lane], dtype, examples=profile.examples, seed=profile.seed, xfail=reason)
         collection.add(trial, profile.seed, outcome)
         if outcome.result.skipped is not None:
             pytest.skip(outcome.result.skipped)
@@ -125,7 +124,9 @@ def _validate_xfail(expected: Mapping[str, str], ids: Mapping[str, Any]) -> None
     known = {*ids, *(lane for _, lane in ids.values())}
     for name, reason in expected.items():
         if name not in known:
-            raise InvalidArgument(f"xfail names {name!r}, which is no id of this test; ids are {', '.join(sorted(known))}")
+            raise InvalidArgument(
+                f"xfail names {name!r}, which is no id of this test; ids are {', '.join(sorted(known))}"
+            )
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidArgument(f"xfail[{name!r}] needs a reason, best with a link to an issue")
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from conformance import balls, runtime
+from conformance.device import fence, policy, watch
 from conformance.failures import Finding, ValueEvidence
 from conformance.launch import Kernel, Launch, Settings, invoke, launch
+from conformance.memory import plain
+from conformance.observation import Geometry
 from conformance.op import Op, OpError
 from conformance.oracles.objection import Objection
 from conformance.promises import Promises
+from conformance.report.snippet import script
 from strategies import Call
+
+if TYPE_CHECKING:
+    from conformance.device.judge import Remote
 
 # Wrong elements kept for the picture of a finding; more would not be seen.
 _KEPT = 4096
@@ -73,6 +80,8 @@ class Trial:
         self.meta = meta
         self.tightness = Tightness()
         self._in_place = False  # the reference changes its arguments, as the kernel does, and returns nothing
+        self.compiled_for: set[torch.dtype | None] = set()  # dtypes for which kernels were compiled ahead
+        self.remote: Remote | None = None  # where the trial's calls run in child processes
         self._expected: tuple[Launch, Expected] | None = None
 
     def launch(
@@ -82,7 +91,19 @@ class Trial:
         settings = settings or Settings()
         if self.meta and not settings.meta:
             settings = dataclasses.replace(settings, meta=self.meta)
-        return launch(self.kernel, self.op, call, settings, values=values)
+        if settings.allocator is plain and policy.current().fence and fence.unavailable(runtime.device()) is None:
+            promised = self.promises.layouts
+            unaligned = promised is None or "offset" in promised
+            allocator = fence.for_call(runtime.device(), call, unaligned=unaligned)
+            settings = dataclasses.replace(settings, allocator=allocator)
+        with watch.timed():
+            return launch(self.kernel, self.op, call, settings, values=values)
+
+    def geometry(self, call: Call) -> tuple[Geometry, ...]:
+        """The launches that the kernel makes for a call; nothing runs on the device."""
+        if self.remote is not None:
+            return self.remote.geometry(call)
+        return tuple(self.launch(call, Settings(dry=True)).geometry)
 
     def expected(self, launch: Launch) -> Expected:
         """What the reference says of the launch's values; computed once a launch.
@@ -143,7 +164,7 @@ class Trial:
 
     def finding(self, objection: Objection, call: Call) -> Finding:
         """The objection with everything needed to show it and to run it again."""
-        geometry = () if objection.failure.oracle == "refusals" else tuple(self.launch(call, Settings(dry=True)).geometry)
+        geometry = () if objection.failure.oracle == "refusals" else self.geometry(call)
         return Finding(
             oracle=objection.failure.oracle,
             law=objection.law,
@@ -151,6 +172,7 @@ class Trial:
             kernel=self.name,
             summary=objection.summary,
             call=call.to_json(),
+            script=script(self.kernel, call, self.op, runtime=runtime.current(), meta=self.meta),
             events=objection.events,
             value=objection.value,
             notes=objection.notes,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.util
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,16 +47,37 @@ def include_paths() -> tuple[str, ...]:
     return ()
 
 
+def _cubin(source: str, options: tuple[str, ...]) -> pathlib.Path:
+    """The file of the machine code for the current device, compiled once and kept in CuPy's cache folder.
+
+    `RawModule(code=...)` is no way to it: CuPy adds -ftz=true to whatever options it is given, and kernels so compiled
+    take subnormal numbers for 0 (found by the suite on an H200; cupy/cuda/compiler.py, `_compile_with_cache_cuda`).
+    """
+    architecture = cupy.cuda.device.get_compute_capability()
+    includes = tuple(f"-I{path}" for path in include_paths())
+    settings = (*options, *includes, "-ftz=false")
+    key = repr((source, settings, architecture, cupy.cuda.nvrtc.getVersion()))
+    folder = pathlib.Path(cupy.cuda.compiler.get_cache_dir())
+    target = folder / f"kernels_cuda_{hashlib.sha256(key.encode()).hexdigest()}.cubin"
+    if not target.exists():
+        code, _ = cupy.cuda.compiler.compile_using_nvrtc(source, options=settings, arch=architecture)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".cubin", delete=False) as file:
+            file.write(code if isinstance(code, bytes) else code.encode())
+        os.replace(file.name, target)  # another worker may have been first: both wrote the same
+    return target
+
+
 class CupyBackend:
-    """Compiles once a process and device, and launches on torch's current stream of the tensors' device."""
+    """Compiles once for each architecture, and launches on torch's current stream of the tensors' device."""
 
     def __init__(self) -> None:
+        self._modules: dict[tuple[tuple[str, tuple[str, ...]], int], Any] = {}
         self._kernels: dict[tuple[int, int, str], Any] = {}
 
-    def compile(self, source: str, *, options: tuple[str, ...]) -> Any:
-        """A `cupy.RawModule`; it compiles at the first launch on each device, for that device's architecture."""
-        includes = tuple(f"-I{path}" for path in include_paths())
-        return cupy.RawModule(code=source, options=(*options, *includes), backend="nvrtc")
+    def compile(self, source: str, *, options: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        """The source and its options: they are compiled at the first launch on each device, for its architecture."""
+        return source, options
 
     def launch(
         self,
@@ -80,11 +103,14 @@ class CupyBackend:
             with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
                 kernel(grid, block, tuple(map(_raw, args)), shared_mem=shared)
 
-    def _kernel(self, handle: Any, name: str, device: int, shared: int) -> Any:
+    def _kernel(self, handle: tuple[str, tuple[str, ...]], name: str, device: int, shared: int) -> Any:
         key = (id(handle), device, name)
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self._kernels[key] = handle.get_function(name)
+            module = self._modules.get((handle, device))
+            if module is None:
+                module = self._modules[handle, device] = cupy.RawModule(path=str(_cubin(*handle)))
+            kernel = self._kernels[key] = module.get_function(name)
         if shared > DEFAULT_SHARED_BYTES and kernel.max_dynamic_shared_size_bytes < shared:
             kernel.max_dynamic_shared_size_bytes = shared
         return kernel

@@ -23,7 +23,8 @@ template <typename T> __device__ __forceinline__ void naive(const T *a, const T 
         const T *row = a + i / p.n * p.a_row;
         const T *column = b + i % p.n * p.b_col;
         Compute<T> sum = 0;
-        for (long long k = 0; k < p.k; k++) sum = multiply_add(widen(row[k * p.a_col]), widen(column[k * p.b_row]), sum);
+        for (long long k = 0; k < p.k; k++)
+            sum = multiply_add(widen(row[k * p.a_col]), widen(column[k * p.b_row]), sum);
         c[i] = narrow<T>(sum);
     }
 }
@@ -114,7 +115,8 @@ template <typename T> __device__ __forceinline__ void registers(const T *a, cons
 // __pipeline_commit, __pipeline_wait_prior and a barrier before the tile is read.
 template <typename T, int HEIGHT, int WIDTH, int PITCH, int THREADS>
 __device__ __forceinline__ void fetch_tile(
-    T *to, const T *from, long long rows, long long columns, long long row_stride, long long column_stride, bool vector) {
+    T *to, const T *from, long long rows, long long columns, long long row_stride, long long column_stride,
+    bool vector) {
     constexpr int N = PACK<T>;
     if (vector) {
 #pragma unroll
@@ -346,6 +348,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_wmma_float16(
     tensor_cores(a, b, c, p, a_vector, b_vector, c_vector);
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_wmma_bfloat16(
-    const __nv_bfloat16 *a, const __nv_bfloat16 *b, __nv_bfloat16 *c, Problem p, bool a_vector, bool b_vector, bool c_vector) {
+    const __nv_bfloat16 *a, const __nv_bfloat16 *b, __nv_bfloat16 *c, Problem p, bool a_vector, bool b_vector,
+    bool c_vector) {
     tensor_cores(a, b, c, p, a_vector, b_vector, c_vector);
 }

@@ -81,7 +81,7 @@ template <typename C> __device__ __forceinline__ C warp_sum(C v) {
     return v;
 }
 
-// A grid is at most 2**31 - 1 blocks wide (CUDA C++ programming guide, technical specifications); what is more goes down.
+// A grid is at most 2**31 - 1 blocks wide (CUDA C++ programming guide, technical specifications); more go below.
 __device__ __forceinline__ long long block_number() { return (long long)blockIdx.y * gridDim.x + blockIdx.x; }
 
 // Rows of a tensor along its last axis: the leading axes, collapsed where their strides allow, and the last one.

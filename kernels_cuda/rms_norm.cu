@@ -105,14 +105,16 @@ __device__ __forceinline__ void block_rows(
 
 // Any strides and alignment.
 template <typename T>
-__device__ __forceinline__ void warp_any(const T *x, const T *w, T *out, const Rows &rows, long long w_stride, Compute<T> eps) {
+__device__ __forceinline__ void warp_any(
+    const T *x, const T *w, T *out, const Rows &rows, long long w_stride, Compute<T> eps) {
     if (rows.columns % PACK<T> == 0) warp_rows<T, PACK<T>, false>(x, w, out, rows, w_stride, eps);
     else warp_rows<T, 1, false>(x, w, out, rows, w_stride, eps);
 }
 
 // Any strides and alignment.
 template <typename T>
-__device__ __forceinline__ void block_any(const T *x, const T *w, T *out, const Rows &rows, long long w_stride, Compute<T> eps) {
+__device__ __forceinline__ void block_any(
+    const T *x, const T *w, T *out, const Rows &rows, long long w_stride, Compute<T> eps) {
     if (rows.columns % PACK<T> == 0) block_rows<T, PACK<T>, false>(x, w, out, rows, w_stride, eps);
     else block_rows<T, 1, false>(x, w, out, rows, w_stride, eps);
 }

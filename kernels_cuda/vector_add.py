@@ -31,7 +31,8 @@ def vector_add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if count == 0:
         return out
     # out is dense, so its elements lie in the order of its axes by descending stride
-    order = sorted(range(out.dim()), key=lambda axis: -out.stride(axis))
+    out_stride = out.stride()
+    order = sorted(range(out.dim()), key=lambda axis: -out_stride[axis])
     sizes, (x_stride, y_stride) = collapse(*([t[axis] for axis in order] for t in (x.shape, x.stride(), y.stride())))
     check_axes("x", sizes)
     module, kind = launcher.load(SOURCE), suffix(x.dtype)

@@ -16,7 +16,8 @@ from strategies.shapes import BLOCKS, LONGEST, Ladder, ladder
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Axis:
-    """How the size of one axis comes about; made by `sizes`, `even`, `multiple_of`, `at_most`, `ceil_div`, `fixed`, `derived`."""
+    """How the size of one axis comes about; made by `sizes`, `even`, `multiple_of`, `at_most`, `ceil_div`, `fixed` and
+    `derived`."""
 
     kind: str = "sizes"
     of: tuple[str, ...] = ()
@@ -37,7 +38,8 @@ def _whole(argument: str, value: object, least: int) -> int:
 
 
 def sizes(*, min: int = 0, max: int = LONGEST, multiple: int = 1, blocks: tuple[int, ...] = BLOCKS) -> Axis:
-    """An axis of any size from `min` to `max` that divides by `multiple`, aimed at the edges of tiles of the sizes `blocks`."""
+    """An axis of any size from `min` to `max` that divides by `multiple`, aimed at the edges of tiles of the sizes
+    `blocks`."""
     _whole("min", min, 0)
     _whole("max", max, min)
     _whole("multiple", multiple, 1)
@@ -145,6 +147,7 @@ class Frame:
 
     `shapes` are the dimensions of each tensor; no tensor gets more than `max_elements` elements, and the product of all
     free axes stays below 16 times that, since an op may combine every axis with every other (a matrix product does).
+    An axis that `axes` says nothing of has up to 1100 entries, or a quarter of a budget that is larger than that.
     Fixed sizes and the least sizes of axes are kept even where they exceed the budget.
     """
 
@@ -157,17 +160,16 @@ class Frame:
     ) -> None:
         used = [name for shape in reversed(shapes) for dim in reversed(shape) for name in dim.names]
         # the last axis first: tiles and reductions run along it, so it gets the room
-        self._axes = {name: axes.get(name, Axis()) for name in dict.fromkeys(used)}
+        largest = LONGEST if max_elements <= 4 * LONGEST else max_elements // 4
+        self._axes = {name: axes.get(name, Axis(max=largest)) for name in dict.fromkeys(used)}
         self._add_sources(axes)
         for name in axes:
             if name not in self._axes:
                 known = ", ".join(sorted(dict.fromkeys(used))) or "none"
                 raise refuse("axes", name, f"no argument has an axis {name!r}; there are {known}")
-        for name in at_least_one:
-            axis = self._axes.get(name)
-            if axis is not None and axis.kind in ("sizes", "at_most") and axis.min == 0:
-                self._axes[name] = dataclasses.replace(axis, min=1)
         self.order = self._sorted()
+        for name in at_least_one:
+            self._fill(name, name)
         self._shapes = shapes
         self._budget = max_elements
         least: dict[str, int] = {}
@@ -175,6 +177,16 @@ class Frame:
             least[name] = self._least(name, least)
         self._minimal = least
         self._steps = tuple(self._step(name) for name in self.order)
+
+    def _fill(self, name: str, wanted: str) -> None:
+        """Let `name`, and what it depends on, have at least one entry, so that `wanted` has."""
+        axis = self._axes[name]
+        if axis.kind == "fixed" and axis.min == 0:
+            raise refuse(f"axes[{name!r}]", axis, f"{wanted!r} is indexed and must have an entry")
+        if axis.min == 0 and axis.function is None:
+            self._axes[name] = dataclasses.replace(axis, min=1)
+        for other in axis.of:
+            self._fill(other, wanted)
 
     def _add_sources(self, axes: Mapping[str, Axis]) -> None:
         pending = list(self._axes)
@@ -219,7 +231,9 @@ class Frame:
         assert axis.function is not None
         size = axis.function(*(sizes[other] for other in axis.of))
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-            raise refuse(f"axes[{name!r}]", size, "the function of a derived axis must give a whole number of at least 0")
+            raise refuse(
+                f"axes[{name!r}]", size, "the function of a derived axis must give a whole number of at least 0"
+            )
         return size
 
     def _step(self, name: str) -> tuple[str, Axis, Ladder | None, Any]:
@@ -252,7 +266,9 @@ class Frame:
                 size = steps.draw(data, self._room(name, touching, rest, axis.max))
             elif axis.kind == "multiple_of":
                 base = sizes[axis.of[0]]
-                most = max(axis.min, min(axis.max, self._room(name, touching, rest, axis.max * max(base, 1)) // max(base, 1)))
+                most = max(
+                    axis.min, min(axis.max, self._room(name, touching, rest, axis.max * max(base, 1)) // max(base, 1))
+                )
                 size = base * integer(data, axis.min, most)
             else:
                 size = self._at_most(data, name, axis, touching, rest, sizes[axis.of[0]])
@@ -265,7 +281,7 @@ class Frame:
 
     def _at_most(self, data: Data, name: str, axis: Axis, touching: Any, rest: dict[str, int], bound: int) -> int:
         if bound <= axis.min:
-            return bound
+            return bound + integer(data, 0, 0)
         room = self._room(name, touching, rest, bound)
         steps = ladder(axis.min, LONGEST, 1, axis.blocks)
         count = steps.reach(min(room, bound))

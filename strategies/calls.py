@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import random
 from collections.abc import Iterator, Mapping
-from typing import Any, Union
+from typing import Any, TypeAlias
 
 import torch
 from hypothesis.strategies import SearchStrategy
@@ -18,15 +18,15 @@ from strategies.descriptions import TensorDescription
 from strategies.dtypes import Dtypes, name_of
 from strategies.layouts import LAYOUTS, Plan, check_layouts, plans
 from strategies.tensors import MAX_ELEMENTS, TensorSpec, TensorStrategy, check_dtypes, describe
-from strategies.values import LANES, check_specials, draw_seed, number_from_json, number_to_json
+from strategies.values import LANES, check_specials, number_from_json, number_to_json
 
-Scalar = Union[bool, int, float, str, None]
-Argument = Union[TensorDescription, Scalar]
+Scalar: TypeAlias = bool | int | float | str | None
+Argument: TypeAlias = TensorDescription | Scalar
 
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Call:
-    """The arguments of a launch by description, in the order in which a kernel takes them, and the sizes of the axes."""
+    """The arguments of a launch by description, in the order in which a kernel takes them, and the axes' sizes."""
 
     arguments: tuple[tuple[str, Argument], ...]
     axes: tuple[tuple[str, int], ...] = ()
@@ -56,7 +56,8 @@ class Call:
     def build(self, device: str | torch.device = "cpu") -> dict[str, Any]:
         """The arguments by name, each tensor built in a storage of its own."""
         return {
-            name: value.build(device) if isinstance(value, TensorDescription) else value for name, value in self.arguments
+            name: value.build(device) if isinstance(value, TensorDescription) else value
+            for name, value in self.arguments
         }
 
     def replace(self, name: str, value: Argument) -> Call:
@@ -69,7 +70,8 @@ class Call:
     def contiguous(self) -> Call:
         """The same call with every tensor in a contiguous layout."""
         arguments = tuple(
-            (name, value.contiguous() if isinstance(value, TensorDescription) else value) for name, value in self.arguments
+            (name, value.contiguous() if isinstance(value, TensorDescription) else value)
+            for name, value in self.arguments
         )
         return dataclasses.replace(self, arguments=arguments)
 
@@ -87,7 +89,8 @@ class Call:
     def from_json(cls, record: dict[str, Any]) -> Call:
         """The call of which `record` is the JSON form."""
         return cls(
-            tuple((name, _from_json(value)) for name, value in record["arguments"]), tuple(record.get("axes", {}).items())
+            tuple((name, _from_json(value)) for name, value in record["arguments"]),
+            tuple(record.get("axes", {}).items()),
         )
 
     def source(self, device: str = "cpu") -> str:
@@ -231,8 +234,8 @@ def calls(
     """A strategy of calls with these arguments, in this order.
 
     * `inputs`: argument name to strategy; tensors as `kst.tensors` and its kin describe them, scalars by any strategy.
-    * `axes`: relations between the named axes (`kst.even()`, `kst.multiple_of("k")`, ...); other axes are `kst.sizes()`.
-    * `dtype`: the element type of the first group of tensors; drawn where it is not given.
+    * `axes`: relations between the named axes (`kst.even()`, `kst.multiple_of("k")`, ...); others are `kst.sizes()`.
+    * `dtype`: the element type of the first group of tensors that takes it; drawn where it is not given.
     * `lane`: "numeric", "exact" (small integers on which sums are exact) or "special" (NaN, infinities and the like).
     * `layouts`: what layouts are allowed, for all tensors or by argument, within what each tensor allows.
     * `special`: names of `kst.SPECIALS` for the special lane.
@@ -244,7 +247,9 @@ def calls(
         raise refuse("inputs", inputs, "give a dict from argument name to strategy")
     for name, strategy in inputs.items():
         if not isinstance(strategy, SearchStrategy):
-            raise refuse(f"inputs[{name!r}]", strategy, "give a strategy; for a constant use hypothesis.strategies.just(...)")
+            raise refuse(
+                f"inputs[{name!r}]", strategy, "give a strategy; for a constant use hypothesis.strategies.just(...)"
+            )
     axes = dict(axes or {})
     for name, axis in axes.items():
         if not isinstance(axis, Axis):
@@ -271,10 +276,10 @@ def _dtype_groups(specs: Mapping[str, TensorSpec], dtype: torch.dtype | None) ->
         groups[name] = ((spec.dtype_group, spec.dtypes), spec.dtypes)
     if dtype is not None:
         check_dtypes("dtype", (dtype,))
-        main = next(iter(groups.values()), None)
-        if main is None or dtype not in main[1]:
-            known = ", ".join(name_of(d) for d in main[1]) if main else "none"
-            raise refuse("dtype", name_of(dtype), f"the first tensor argument takes {known}")
+        main = next((group for group in groups.values() if dtype in group[1]), None)
+        if main is None:
+            known = "; ".join(f"{name}: {', '.join(map(name_of, group[1]))}" for name, group in groups.items())
+            raise refuse("dtype", name_of(dtype), f"no tensor argument takes it ({known or 'there is none'})")
         for name, (key, _) in groups.items():
             if key == main[0]:
                 groups[name] = (key, (dtype,))
@@ -293,4 +298,6 @@ def _restricted(
         allowed = layouts.get(name, LAYOUTS) if isinstance(layouts, Mapping) else layouts or LAYOUTS
         allowed = check_layouts("layouts", allowed)
         restricted[name] = tuple(kind for kind in spec.layouts if kind in allowed)
+        if not restricted[name]:
+            raise refuse("layouts", allowed, f"{name} takes none of them, only {', '.join(spec.layouts)}")
     return restricted

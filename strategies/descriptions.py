@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from strategies.layouts import Layout, Plan, dense_strides, layout
 from strategies.choices import refuse
 from strategies.dtypes import dtype_of, name_of
-from strategies.values import Values
+from strategies.layouts import Layout, Plan, dense_strides, layout
+from strategies.values import ZEROS, Values
 
 _LITERAL = 64  # elements that a person still reads in a list; more are written as compressed bytes
 
@@ -30,7 +30,7 @@ class TensorDescription:
     shape: tuple[int, ...]
     dtype: torch.dtype
     layout: Layout = None  # type: ignore[assignment]
-    values: Values = Values()
+    values: Values = ZEROS
 
     def __post_init__(self) -> None:
         if self.layout is None:
@@ -109,7 +109,11 @@ class TensorDescription:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON from which `from_json` makes an equal description."""
-        record: dict[str, Any] = {"shape": list(self.shape), "dtype": name_of(self.dtype), "values": self.values.to_json()}
+        record: dict[str, Any] = {
+            "shape": list(self.shape),
+            "dtype": name_of(self.dtype),
+            "values": self.values.to_json(),
+        }
         if not self.layout.is_contiguous:
             record["layout"] = self.layout.to_json()
         return record
@@ -168,7 +172,7 @@ def _literal(values: torch.Tensor, device: str) -> str:
     values = values.clone(memory_format=torch.contiguous_format)  # dense strides for size-1 axes too
     flat = values.double() if dtype.is_floating_point else values
     first = flat.reshape(-1)[0].item()
-    bits = values.view(torch.uint8).reshape(values.numel(), -1)
+    bits = values.reshape(-1).view(torch.uint8).reshape(values.numel(), -1)
     if values.numel() > 1 and bool((bits == bits[0]).all()):
         return f"torch.full({shape}, {_number(first)}, {where})"
     if values.numel() <= _LITERAL:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy
 import numpy.typing
 
 from strategies.dtypes import Format
 
-Array = numpy.typing.NDArray[numpy.float64]
+Array = numpy.typing.NDArray[Any]
 Generator = numpy.random.Generator
 
 _local = threading.local()
@@ -75,7 +76,8 @@ def smallint(g: Generator, rows: int, n: int, f: Format) -> Array:
 def offset(g: Generator, rows: int, n: int, f: Format) -> Array:
     """A mean far larger than the spread, the same sign along a row: E[x2] - E[x]2 cancels, exp overflows."""
     top = min(f.digits, 14)
-    return _signs(g, rows, 1) * 2.0 ** (2.0 + (top - 2.0) * g.random()) + g.standard_normal((rows, n))
+    x: Array = _signs(g, rows, 1) * 2.0 ** (2.0 + (top - 2.0) * g.random()) + g.standard_normal((rows, n))
+    return x
 
 
 def cancel(g: Generator, rows: int, n: int, f: Format) -> Array:
@@ -92,7 +94,7 @@ def cancel(g: Generator, rows: int, n: int, f: Format) -> Array:
 
 def onehot(g: Generator, rows: int, n: int, f: Format) -> Array:
     """One large number in each row of small ones: half accumulators and TF32 operands lose the small ones."""
-    x = g.standard_normal((rows, n)) * 2.0 ** (-10.0 * g.random())
+    x: Array = g.standard_normal((rows, n)) * 2.0 ** (-10.0 * g.random())
     top = min(12.0, math.log2(f.largest) - 1.0)
     x[numpy.arange(rows), g.integers(0, n, rows)] = _signs(g, rows, 1)[:, 0] * 2.0 ** (top * g.random(rows))
     return x
@@ -113,7 +115,8 @@ def logfull(g: Generator, rows: int, n: int, f: Format) -> Array:
     """Magnitudes of the whole format, subnormals included, evenly in the exponent."""
     low, high = math.log2(f.tiny), math.log2(f.largest)
     x = _signs(g, rows, n) * numpy.exp2(low + (high - low) * g.random((rows, n)))
-    return numpy.clip(x, -f.largest, f.largest)
+    inside: Array = numpy.clip(x, -f.largest, f.largest)
+    return inside
 
 
 def nearmax(g: Generator, rows: int, n: int, f: Format) -> Array:
@@ -133,7 +136,8 @@ _STEPS = numpy.array([0.0, 0.0, 0.5, 1.0 / 3.0])
 
 def expedge(g: Generator, rows: int, n: int, f: Format) -> Array:
     """Arguments at which exp overflows, underflows or turns subnormal."""
-    return _EDGES[g.integers(0, len(_EDGES), (rows, n))] + _STEPS[g.integers(0, len(_STEPS), (rows, n))]
+    x: Array = _EDGES[g.integers(0, len(_EDGES), (rows, n))] + _STEPS[g.integers(0, len(_STEPS), (rows, n))]
+    return x
 
 
 def sorted_rows(g: Generator, rows: int, n: int, f: Format) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy
@@ -45,8 +46,18 @@ class Domain:
         if self.kind == "ties":
             unit = self.low
             reach = 2.0 ** (f.digits - 1) / 2
-            return (numpy.clip(numpy.floor(x / unit), -reach, reach - 1) + 0.5) * unit
+            return (
+                numpy.clip(numpy.floor(numpy.clip(x, -reach * unit, reach * unit) / unit), -reach, reach - 1) + 0.5
+            ) * unit
         return numpy.clip(x, self.low, self.high)
+
+    def whole(self, low: int, high: int) -> tuple[int, int]:
+        """The smallest and largest whole number of the domain between `low` and `high`, the limits of a type."""
+        if self.kind in ("integers", "bounded"):
+            return max(low, math.ceil(self.low)), min(high, math.floor(self.high))
+        if self.kind in ("positive", "nonzero"):
+            return 1, high
+        return (0, 1) if self.kind == "unit" else (low, high)
 
     def to_json(self) -> list[Any]:
         """Kind and bounds."""

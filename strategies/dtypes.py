@@ -40,7 +40,7 @@ class Format:
         return 2.0**self.emin
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def format_of(dtype: torch.dtype) -> Format:
     """The number format of a floating `dtype`.
 

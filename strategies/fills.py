@@ -50,31 +50,28 @@ def real_values(pattern: str, name: str, seed: int, rows: int, n: int, f: Format
     if pattern == "random":
         return DISTRIBUTIONS[name](generator(seed), rows, n, f)
     if pattern == "exact":
-        return exact(generator(seed), rows, n, f.digits)
+        return exact(name, generator(seed), rows, n, f.digits)
     return special(name, generator(seed), rows, n, f)
 
 
-def exact(g: Generator, rows: int, n: int, digits: int) -> Array:
-    """Small integers, so sparse that sums of the elements, and of products of two such tensors, are exact in any order.
+def exact(name: str, g: Generator, rows: int, n: int, digits: int) -> Array:
+    """Small integers ("signed" or "ones"), so sparse that every sum of them, and of products of two such, is exact.
 
-    With at most `k` elements other than zero, none above `m`, every partial sum of products stays below k * m * m, which
-    is kept within the 2**digits integers that the type itself holds. The idea of a density that grows as the sums get
-    shorter is oneDNN's (benchdnn, doc/knobs_filling.md).
+    With at most `k` elements other than zero, none above `m`, every partial sum of products stays below k * m * m,
+    which is kept within the 2**digits integers that the element type itself holds; so it holds in any order and any
+    accumulator that is not narrower. The idea of a density that falls as the sums grow is that of oneDNN's benchdnn.
     """
     room = 2**digits
-    largest = (4, 2, 1)[int(g.integers(0, 3))]
-    while largest > 1 and room < 4 * largest * largest:
-        largest //= 2
-    x = g.integers(1, largest + 1, (rows, n)) * _half_signs(g, rows, n)
+    largest = 1 if name == "ones" or room < 64 else (4, 2, 1)[int(g.integers(0, 3))]
+    if name == "ones":
+        x = numpy.ones((rows, n))
+    else:
+        x = g.integers(1, largest + 1, (rows, n)) * (1.0 - 2.0 * g.integers(0, 2, (rows, n)))
     flat: Array = x.reshape(-1)
     keep = room // (largest * largest)
     if flat.size > keep:
         flat[g.permutation(flat.size)[keep:]] = 0.0
     return flat.reshape(rows, n)
-
-
-def _half_signs(g: Generator, rows: int, n: int) -> Array:
-    return 1.0 - 2.0 * g.integers(0, 2, (rows, n))
 
 
 def special(name: str, g: Generator, rows: int, n: int, f: Format) -> Array:
@@ -101,7 +98,9 @@ def special(name: str, g: Generator, rows: int, n: int, f: Format) -> Array:
         x = _OVERFLOWING[g.integers(0, len(_OVERFLOWING), (rows, n))]
         x = numpy.where(numpy.abs(x) <= f.largest, x, numpy.sign(x) * f.largest)
     elif name == "mixed":
-        menu = numpy.array([math.nan, math.inf, -math.inf, -0.0, 0.0, f.largest, -f.largest, f.tiny, -f.tiny, f.smallest])
+        menu = numpy.array(
+            [math.nan, math.inf, -math.inf, -0.0, 0.0, f.largest, -f.largest, f.tiny, -f.tiny, f.smallest]
+        )
         x = numpy.where(g.random((rows, n)) < 0.3, menu[g.integers(0, len(menu), (rows, n))], x)
     return x
 
@@ -109,29 +108,29 @@ def special(name: str, g: Generator, rows: int, n: int, f: Format) -> Array:
 # the largest numbers that round down to the largest of a narrower type and the first that do not: float8_e4m3fn
 # (448, 464), float16 and float8_e5m2 (57344, 61440, 65504, 65519, 65520), bfloat16 (3.3895e38 and half an ulp more)
 _OVERFLOWING = numpy.array(
-    [448.0, 464.0, 480.0, 57344.0, 61440.0, 65504.0, 65519.0, 65520.0, 3.3895313892515355e38, 3.3961775292304601e38]
-    + [-464.0, -65520.0, 1.0]
-)
+    [448.0, 464.0, 480.0, 57344.0, 61440.0, 65504.0, 65519.0, 65520.0, 3.3895313892515355e38, 3.3961775292304601e38,
+     -464.0, -65520.0, 1.0]
+)  # fmt: skip
 
 
 def whole_values(
     pattern: str, name: str, seed: int, rows: int, n: int, low: int, high: int, ignore: int | None
 ) -> numpy.typing.NDArray[numpy.int64]:
     """Whole numbers from `low` to `high`, `rows` by `n`; `ignore` is the mark of an entry that does not count."""
-    span = high - low + 1
     if pattern in ("zeros", "ones"):
         value = min(max(low, int(pattern == "ones")), high)
         return numpy.full((rows, n), value, numpy.int64)
     if pattern == "ramp":
-        return (low + numpy.arange(rows * n) % span if low else numpy.arange(rows * n) % span).reshape(rows, n)
+        start = min(max(low, 0), high)
+        return (start + numpy.arange(rows * n) % min(high - start + 1, 2**31)).reshape(rows, n)
     g = generator(seed)
-    if pattern == "exact" or name == "small":
+    if name == "small":
         # products of two int8 numbers up to 4 stay exact for sums of 7 elements; wider integers for all that fit a test
         return g.integers(max(low, -4), min(high, 4), (rows, n), endpoint=True)
     if name == "all_ignored" and ignore is not None:
         return numpy.full((rows, n), ignore, numpy.int64)
     if name == "unique":
-        return low + g.permutation(span)[: rows * n].reshape(rows, n)
+        return low + g.permutation(high - low + 1)[: rows * n].reshape(rows, n)
     if name == "same":
         return numpy.full((rows, n), g.integers(low, high, endpoint=True), numpy.int64)
     if name == "edges":
@@ -153,7 +152,8 @@ def truth_values(pattern: str, name: str, seed: int, rows: int, n: int) -> numpy
     if pattern == "ones":
         return numpy.ones((rows, n), bool)
     if pattern == "ramp":
-        return (numpy.arange(rows * n) % 3 != 0).reshape(rows, n)
+        two_of_three: numpy.typing.NDArray[numpy.bool_] = numpy.arange(rows * n) % 3 != 0
+        return two_of_three.reshape(rows, n)
     column = numpy.arange(n)
     if name == "causal":
         # the last row sees everything, as in decoding with a cache
@@ -203,7 +203,7 @@ def tensor(
             x = flat.reshape(rows, n)
     else:
         limits = torch.iinfo(dtype)
-        low, high = (int(domain.low), int(domain.high)) if domain.kind == "integers" else (limits.min, limits.max)
+        low, high = domain.whole(limits.min, limits.max)
         x = whole_values(pattern, name, seed, rows, n, low, high, ignore)
         if pins:
             flat = x.reshape(-1)

@@ -100,14 +100,17 @@ def _kinds(shape: Shape, strides: tuple[int, ...], offset: int) -> tuple[str, ..
         walk = [(s, n, axis) for axis, (n, s) in enumerate(zip(shape, strides, strict=True)) if n > 1 and s > 0]
         inner_first = sorted(walk, key=lambda item: (item[0], -item[2]))
         order = [axis for _, _, axis in reversed(inner_first)]
-        if order != sorted(order):
+        turned = order != sorted(order)
+        if turned:
             swapped = sorted(order)
             swapped[-2:] = reversed(swapped[-2:])
             found.add("transposed" if order == swapped else "permuted")
         step = 1
-        for position, (stride, size, _) in enumerate(inner_first):
+        for position, (stride, size, axis) in enumerate(inner_first):
             if stride != step:
-                found.add("sliced" if position == 0 else "padded")
+                # a column (n, 1) with gaps is row-padded: its last stride is still 1
+                innermost = position == 0 and (turned or axis == len(shape) - 1)
+                found.add("sliced" if innermost else "padded")
             step = stride * size
         if sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) >= 2**31:
             found.add(HUGE)
@@ -122,7 +125,8 @@ class Plan:
     "swap" the last two exchanged, "reverse" all, "rotate" the first one innermost); `step` elements lie between
     neighbours of the innermost axis; `pad` elements follow each row, `align` rounds the row up to a multiple of it;
     `expand` repeats the first axis that is longer than 1, counted from the front (0) or the back (1), with stride 0;
-    `ones` is the stride of size-1 axes, 0 for the dense one.
+    `ones` is the stride of size-1 axes, 0 for the dense one. `within` are the kinds that the result may have: where
+    a shape would get another one (a reversed tensor with size-1 axes is just transposed), it gets the dense layout.
     """
 
     uses: tuple[str, ...] = ()
@@ -133,6 +137,7 @@ class Plan:
     offset: int = 0
     expand: int | None = None
     ones: int = 0
+    within: tuple[str, ...] = LAYOUTS
 
     def layout(self, shape: Shape) -> Layout:
         """The layout of a tensor of `shape`; the dense one where the plan makes no difference to it."""
@@ -171,12 +176,13 @@ def _realized(plan: Plan, shape: Shape) -> Layout:
         if size == 1:
             # dense unless asked for: odd strides of size-1 axes are a kind of their own
             strides[axis] = plan.ones or dense[axis]
-    return layout(shape, tuple(strides), plan.offset)
+    made = layout(shape, tuple(strides), plan.offset)
+    return made if set(made.kinds) <= set(plan.within) else layout(shape, dense)
 
 
-# (plan, weight). Offsets: 1 and 3 elements break the 16-byte alignment that Triton and vectorized loads rely on for every
-# type below 16 bytes, 16 elements keep it for every type. Row strides: one more than the row, a multiple of 16 (an
-# integer that Triton specializes on), and not.
+# (plan, weight). Offsets: 1 and 3 elements break the 16-byte alignment that Triton and vectorized loads rely on for
+# every type below 16 bytes, 16 elements keep it for every type. Row strides: one more than the row, a multiple of 16
+# (an integer that Triton specializes on), and not.
 _PLANS: tuple[tuple[Plan, int], ...] = (
     (Plan(), 10),
     (Plan(uses=("offset",), offset=1), 3),
@@ -222,15 +228,12 @@ def check_layouts(argument: str, names: tuple[str, ...]) -> tuple[str, ...]:
 def plans(rank: int, names: tuple[str, ...] = LAYOUTS) -> tuple[Plan, ...]:
     """The table of plans for tensors with `rank` axes that use no other kinds than `names`, the simplest first."""
     chosen = [
-        (plan, weight)
+        (dataclasses.replace(plan, within=names), weight)
         for plan, weight in _PLANS
         if all(use in names and rank >= _RANK.get(use, 1) for use in plan.uses) and (plan.uses or "contiguous" in names)
     ]
-    if not chosen and rank == 0:
-        chosen = [(Plan(), 1)]
-    if not chosen:
-        chosen = [(Plan(), 1)]
-    return weighted(chosen)
+    # no kind may differ from dense with so few axes
+    return weighted(chosen or [(Plan(), 1)])
 
 
 def huge(shape: Shape, *, reach: int = 2**31) -> Layout:

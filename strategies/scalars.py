@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from hypothesis.strategies import SearchStrategy
 
 from strategies.choices import Data, entry, refuse, weighted
 
+T = TypeVar("T")
 
-class Table(SearchStrategy[object]):
+
+class Table(SearchStrategy[T]):
     """A strategy of the entries of a table, the simplest first."""
 
-    def __init__(self, table: tuple[object, ...], text: str) -> None:
+    def __init__(self, table: tuple[T, ...], text: str) -> None:
         super().__init__()
         self._table = table
         self._text = text
@@ -18,7 +22,7 @@ class Table(SearchStrategy[object]):
     def __repr__(self) -> str:
         return self._text
 
-    def do_draw(self, data: Data) -> object:
+    def do_draw(self, data: Data) -> T:
         """An entry."""
         return entry(data, self._table)
 
@@ -34,7 +38,18 @@ def scales() -> SearchStrategy[float]:
     """A strategy of factors: 1, powers of two, 1/sqrt(d) as attention has it, negative ones, 0."""
     return _table(
         "scales()",
-        ((1.0, 4), (0.5, 2), (2.0, 2), (0.125, 2), (64**-0.5, 1), (80**-0.5, 2), (0.1, 2), (-1.0, 2), (0.0, 1), (1.7, 2)),
+        (
+            (1.0, 4),
+            (0.5, 2),
+            (2.0, 2),
+            (0.125, 2),
+            (64**-0.5, 1),
+            (80**-0.5, 2),
+            (0.1, 2),
+            (-1.0, 2),
+            (0.0, 1),
+            (1.7, 2),
+        ),
     )
 
 
@@ -55,5 +70,5 @@ def choices(*values: object) -> SearchStrategy[object]:
     return Table(values, f"choices({', '.join(map(repr, values))})")
 
 
-def _table(text: str, rows: tuple[tuple[object, int], ...]) -> SearchStrategy:  # type: ignore[type-arg]
+def _table(text: str, rows: tuple[tuple[T, int], ...]) -> SearchStrategy[T]:
     return Table(weighted(rows), text)

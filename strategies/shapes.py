@@ -14,7 +14,34 @@ BLOCKS = (16, 32, 64, 128)
 #: The largest size drawn by default: beyond a tile of 1024, and a few rows of it still fit into the element budget.
 LONGEST = 1100
 
-_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 37, 43, 53, 61, 67, 79, 97, 101, 113, 131, 151, 181, 211, 251, 307, 401, 509)
+_PRIMES = (
+    3,
+    5,
+    7,
+    11,
+    13,
+    17,
+    19,
+    23,
+    29,
+    37,
+    43,
+    53,
+    61,
+    67,
+    79,
+    97,
+    101,
+    113,
+    131,
+    151,
+    181,
+    211,
+    251,
+    307,
+    401,
+    509,
+)
 _FEW = ((2, 8), (3, 6), (4, 4), (5, 3), (6, 2), (7, 3), (8, 3), (9, 2))
 
 
@@ -41,13 +68,13 @@ class Ladder:
         return self.steps[integer(data, 0, self.reach(limit) - 1)]
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=128)
 def ladder(low: int, high: int, multiple: int = 1, blocks: tuple[int, ...] = BLOCKS) -> Ladder:
     """The sizes from `low` to `high` that divide by `multiple`, aimed at the edges of tiles of the sizes `blocks`.
 
-    Weights (of 100 about): a few elements 40, zero and one 15, k*BLOCK-1, k*BLOCK, k*BLOCK+1 for k up to 3 25, the same
-    round powers of two up to `high` 10, primes 5, multiples of 16 that are no block 5; every other size has a little,
-    so that a failing size can shrink to the smallest one that fails.
+    Shares, in hundredths about: a few elements 33, one 9, zero 4, k*BLOCK-1, k*BLOCK, k*BLOCK+1 for k up to 3 33, round
+    powers of two and their neighbours beyond those 8, primes 4, multiples of 16 4; every other size has a little, so
+    that a failing size can shrink to the smallest one that fails.
     """
     weights: dict[int, int] = {}
 
@@ -56,28 +83,28 @@ def ladder(low: int, high: int, multiple: int = 1, blocks: tuple[int, ...] = BLO
         if low <= size <= high:
             weights[size] = weights.get(size, 0) + weight
 
-    aim(1, 80)
+    aim(1, 900)
     if low == 0:
-        weights[0] = 40
+        weights[0] = 400
     for size, weight in _FEW:
-        aim(size, 10 * weight)
+        aim(size, 100 * weight)
     for block in blocks:
-        for times, weight in ((1, 18), (2, 6), (3, 3)):
+        for times, weight in ((1, 190), (2, 60), (3, 30)):
             for near in (-1, 0, 1):
-                aim(times * block + near * multiple, weight)
+                aim(times * block + near * multiple, weight * 4 // max(len(blocks), 4))
     power = 2
     while power - 1 <= high:
         for near in (-1, 0, 1):
-            aim(power + near * multiple, 7 if power > 128 else 2)
+            aim(power + near * multiple, 80 if power > 128 else 10)
         power *= 2
     for prime in _PRIMES:
-        aim(prime, 2)
+        aim(prime, 15)
     for size in range(16, min(high, 16 * 20) + 1, 16):
-        aim(size, 3)
-    aim(high // multiple * multiple, 10)
+        aim(size, 20)
+    aim(high // multiple * multiple, 100)
     # sizes between the aimed ones matter only to shrinking: below 2200 all, above that the aimed ones are enough
     for size in range(-(-max(low, 1) // multiple) * multiple, min(high, 2 * LONGEST) + 1, multiple):
-        weights.setdefault(size, 1 if size > 64 else 2)
+        weights.setdefault(size, 1)
     if not weights:
         weights[-(-low // multiple) * multiple] = 1
     ascending = tuple(size for size in sorted(weights) for _ in range(weights[size]))

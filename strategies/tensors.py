@@ -16,7 +16,7 @@ from strategies.domains import REAL, Domain
 from strategies.domains import integers as whole
 from strategies.dtypes import BOOLS, FLOATS, INDICES, Dtypes, name_of
 from strategies.layouts import CONTIGUOUS, LAYOUTS, WRITABLE, check_layouts, plans
-from strategies.values import Values, draw_pins, draw_seed, styles
+from strategies.values import Values, check_names, draw_pins, draw_seed, styles
 
 #: The largest number of elements of a drawn tensor: interpreted kernels take about a microsecond for each.
 MAX_ELEMENTS = 4096
@@ -37,6 +37,7 @@ class TensorSpec:
     ignore: int | None
     unique: bool
     special: bool
+    values: tuple[str, ...] | None = None
 
 
 class TensorStrategy(SearchStrategy[TensorDescription]):
@@ -57,7 +58,7 @@ class TensorStrategy(SearchStrategy[TensorDescription]):
         """A description on its own, with axes of its own."""
         if self._frame is None:
             axes, most, needed = self._own
-            shapes = (self.spec.axes,)
+            shapes: tuple[tuple[Dimension, ...], ...] = (self.spec.axes,)
             if isinstance(self.spec.into, str):
                 shapes = (self.spec.axes, (dimension(self.spec.into),))
             self._frame = Frame(shapes, axes, most, needed)
@@ -87,10 +88,14 @@ def describe(
     unique = False
     if spec.into is not None:
         count = sizes[spec.into] if isinstance(spec.into, str) else spec.into
+        if count < 1 and _product(shape):
+            raise refuse("into", spec.into, "the axis has no entry to index: give it kst.sizes(min=1)")
         domain = whole(0, max(count - 1, 0))
         unique = spec.unique
         if unique and _product(shape) > count:
-            raise refuse("unique", True, f"{_product(shape)} different indices into {count}: bound an axis by kst.at_most")
+            raise refuse(
+                "unique", True, f"{_product(shape)} different indices into {count}: bound an axis by kst.at_most"
+            )
     if lane == "special" and not spec.special:
         lane = "numeric"
     lie = plan.layout(shape)
@@ -99,7 +104,7 @@ def describe(
         pattern, name, pin_count = ("ramp", "", 0) if integer(data, 0, 3) == 0 else ("random", "unique", 0)
     else:
         table_domain = whole(0, 0) if spec.into is not None else domain
-        pattern, name, pin_count = entry(data, styles(dtype, lane, table_domain, spec.ignore, specials))
+        pattern, name, pin_count = entry(data, styles(dtype, lane, table_domain, spec.ignore, specials, spec.values))
     if pattern in ("zeros", "ones", "ramp") or name == "causal":
         seed = 0
     elif seed is None:
@@ -122,6 +127,7 @@ def tensors(
     dtypes: Dtypes = FLOATS,
     layouts: tuple[str, ...] = LAYOUTS,
     domain: Domain = REAL,
+    values: tuple[str, ...] | None = None,
     optional: bool = False,
     special: bool = True,
     dtype_group: str | None = None,
@@ -132,13 +138,16 @@ def tensors(
 
     * `axes`: names, whole numbers, or sums and products of them ("2*half", "cols+1"). In a call, equal names are equal
       sizes.
-    * `dtypes`: the element types, the simplest first. Arguments of a call with equal `dtypes` share one drawn type, unless
-      `dtype_group` puts them into groups.
+    * `dtypes`: the element types, the simplest first. Arguments of a call with equal `dtypes` share one drawn type,
+      unless `dtype_group` puts them into groups.
     * `layouts`: names of `kst.LAYOUTS`; `kst.CONTIGUOUS` opts out, `kst.WRITABLE` is for tensors that are written to.
     * `domain`: the numbers allowed: `kst.positive()`, `kst.bounded(...)`, ...
+    * `values`: names of `kst.PATTERNS` and `kst.DISTRIBUTIONS`, the simplest first, to draw only such data in the
+      numeric lane; None is the mix that found planted faults soonest.
     * `optional`: also draw None, which is the simplest.
     * `special`: whether NaN and infinities may come in the special lane of `kst.calls`.
-    * `sizes` and `max_elements`: relations of axes and the element budget where the strategy is used without `kst.calls`.
+    * `sizes` and `max_elements`: relations of axes and the element budget where the strategy is used without
+      `kst.calls`.
 
     Raises InvalidArgument for anything else.
     """
@@ -153,6 +162,7 @@ def tensors(
         ignore=None,
         unique=False,
         special=bool(special),
+        values=check_names(values),
     )
     return _strategy("tensors", spec, axes, sizes, max_elements)
 
@@ -170,11 +180,13 @@ def indices(
 ) -> SearchStrategy[TensorDescription]:
     """A strategy of index tensors whose entries are valid for an axis `into` (a name or a length).
 
-    Duplicates, one index everywhere and the ends 0 and n-1 are common. `ignore` is a mark that may stand for "no entry",
-    such as -100 in the labels of a cross entropy; some or all entries may be so marked. `unique` forbids duplicates. The
-    axis `into` has at least one entry in the call. Raises InvalidArgument for anything else.
+    Duplicates, one index everywhere and the ends 0 and n-1 are common. `ignore` is a mark that may stand for "no
+    entry", such as -100 in the labels of a cross entropy; some or all entries may be so marked. `unique` forbids
+    duplicates. The axis `into` has at least one entry in the call. Raises InvalidArgument for anything else.
     """
-    if isinstance(into, bool) or not isinstance(into, (str, int)) or (isinstance(into, int) and into < 1):
+    if isinstance(into, bool) or not (
+        into.isidentifier() if isinstance(into, str) else isinstance(into, int) and into > 0
+    ):
         raise refuse("into", into, "give the name of the axis that the entries index, or its length (at least 1)")
     spec = TensorSpec(
         axes=tuple(dimension(axis) for axis in axes),
@@ -199,8 +211,10 @@ def masks(
     sizes: Mapping[str, Axis] | None = None,
     max_elements: int = MAX_ELEMENTS,
 ) -> SearchStrategy[TensorDescription]:
-    """A strategy of masks: all true, all false, causal, ragged prefixes, whole rows false, random. Integer `dtypes` give 0
-    and 1. Raises InvalidArgument for anything else."""
+    """A strategy of masks: all true, all false, causal, ragged prefixes, whole rows false, random.
+
+    Integer `dtypes` give 0 and 1. Raises InvalidArgument for anything else.
+    """
     spec = TensorSpec(
         axes=tuple(dimension(axis) for axis in axes),
         dtypes=check_dtypes("dtypes", dtypes),
@@ -220,7 +234,9 @@ def seeds() -> SearchStrategy[TensorDescription]:
     """A strategy of one-element int64 tensors that hold the seed of a random generator, any non-negative number."""
     import torch
 
-    spec = TensorSpec((dimension(1),), (torch.int64,), CONTIGUOUS, whole(0, 2**62), False, "seeds", None, None, False, False)
+    spec = TensorSpec(
+        (dimension(1),), (torch.int64,), CONTIGUOUS, whole(0, 2**62), False, "seeds", None, None, False, False
+    )
     return _strategy("seeds", spec, (), None, MAX_ELEMENTS)
 
 

@@ -15,6 +15,7 @@ import torch
 
 from strategies import fills
 from strategies.choices import Data, integer, refuse, weighted
+from strategies.distributions import DISTRIBUTIONS
 from strategies.domains import REAL, Domain
 from strategies.dtypes import format_of
 
@@ -94,6 +95,9 @@ class Values:
         )
 
 
+ZEROS = Values()
+
+
 def number_to_json(value: float) -> float | str:
     """A number as JSON has it; what JSON lacks (NaN and infinities) as a string."""
     return value if math.isfinite(value) else str(value)
@@ -116,19 +120,20 @@ _filled = functools.lru_cache(maxsize=128)(_fill)
 
 # (pattern, distribution, pins, weight). The weights of the distributions are those measured to find planted faults
 # soonest; three simple patterns and a few pins are what a counterexample shrinks to.
+# Those with few different numbers stand last, so that they do not bar the way down to a ramp.
 _NORMAL_MIX = (
-    ("constant", 2), ("smallint", 1), ("positive", 1), ("uniform", 1), ("normal", 8), ("sorted", 1), ("allneg", 2),
-    ("ulpgrid", 2), ("onehot", 4), ("offset", 4), ("cancel", 4), ("logmid", 4), ("expedge", 2), ("subnormal", 4),
-    ("logfull", 2), ("nearmax", 2),
+    ("positive", 1), ("uniform", 1), ("normal", 8), ("sorted", 1), ("allneg", 2), ("ulpgrid", 2), ("onehot", 4),
+    ("offset", 4), ("cancel", 4), ("logmid", 4), ("expedge", 2), ("subnormal", 4), ("logfull", 2), ("nearmax", 2),
+    ("smallint", 1), ("constant", 2),
 )  # fmt: skip
+# where zeros, signs and huge magnitudes are no part of the domain, what is left of the mix
 _DOMAIN_MIX = {
-    # where zeros, signs and huge magnitudes are no part of the domain, what is left of the mix
-    "positive": (("constant", 2), ("positive", 4), ("uniform", 4), ("normal", 2), ("logmid", 4), ("logfull", 1)),
-    "unit": (("constant", 2), ("positive", 2), ("uniform", 6), ("normal", 2), ("logmid", 2), ("subnormal", 1)),
-    "probabilities": (("constant", 2), ("positive", 4), ("uniform", 4), ("normal", 2), ("logmid", 4), ("onehot", 4)),
-    "ties": (("smallint", 4), ("normal", 4), ("sorted", 4), ("logmid", 2)),
-    "integers": (("smallint", 4), ("normal", 4), ("sorted", 4), ("logmid", 2)),
-    "bounded": (("constant", 2), ("positive", 2), ("uniform", 6), ("normal", 4), ("sorted", 2), ("logmid", 2)),
+    "positive": (("positive", 4), ("uniform", 4), ("normal", 2), ("logmid", 4), ("logfull", 1), ("constant", 2)),
+    "unit": (("positive", 2), ("uniform", 6), ("normal", 2), ("logmid", 2), ("subnormal", 1), ("constant", 2)),
+    "probabilities": (("positive", 4), ("uniform", 4), ("normal", 2), ("logmid", 4), ("onehot", 4), ("constant", 2)),
+    "ties": (("normal", 4), ("sorted", 4), ("logmid", 2), ("smallint", 4)),
+    "integers": (("normal", 4), ("sorted", 4), ("logmid", 2), ("smallint", 4)),
+    "bounded": (("positive", 2), ("uniform", 6), ("normal", 4), ("sorted", 2), ("logmid", 2), ("constant", 2)),
 }
 Style = tuple[str, str, int]
 
@@ -147,14 +152,28 @@ def _pins_menu(dtype: torch.dtype) -> tuple[float, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def styles(dtype: torch.dtype, lane: str, domain: Domain, ignore: int | None, specials: tuple[str, ...]) -> tuple[Style, ...]:
-    """The table of (pattern, distribution, number of pins) from which the values of an argument are drawn."""
+def styles(
+    dtype: torch.dtype,
+    lane: str,
+    domain: Domain,
+    ignore: int | None,
+    specials: tuple[str, ...],
+    names: tuple[str, ...] | None = None,
+) -> tuple[Style, ...]:
+    """The table of (pattern, distribution, number of pins) from which the values of an argument are drawn.
+
+    `names` narrows the numeric lane of floating types to some patterns and distributions.
+    """
+    if names is not None and dtype.is_floating_point and lane == "numeric":
+        return tuple((name, "", 0) if name in PATTERNS else ("random", name, 0) for name in names)
     if domain.kind == "mask" or dtype == torch.bool:
-        return weighted([(("ones", "", 0), 2), (("zeros", "", 0), 1), *((("random", name, 0), 2) for name in fills.SHADES)])
+        return weighted(
+            [(("ones", "", 0), 2), (("zeros", "", 0), 1), *((("random", name, 0), 2) for name in fills.SHADES)]
+        )
     if not dtype.is_floating_point:
         rows: list[tuple[Style, int]] = [(("zeros", "", 0), 1), (("ones", "", 0), 1), (("ramp", "", 0), 2)]
         if lane == "exact" and domain.kind != "integers":
-            return weighted([*rows, (("exact", "", 0), 12)])
+            return weighted([*rows, (("random", "small", 0), 12)])
         if domain.kind == "integers":
             rows += [(("random", name, 0), 3) for name in ("same", "edges", "few", "any")]
             if ignore is not None:
@@ -164,7 +183,7 @@ def styles(dtype: torch.dtype, lane: str, domain: Domain, ignore: int | None, sp
         return weighted(rows)
     simple: list[tuple[Style, int]] = [(("zeros", "", 0), 1), (("ones", "", 0), 2), (("ramp", "", 0), 3)]
     if lane == "exact":
-        return weighted([*simple[:2], (("exact", "", 0), 20)])
+        return weighted([*simple[:1], (("exact", "ones", 0), 3), (("exact", "signed", 0), 20)])
     if lane == "special":
         plain = [(("random", name, 0), 2) for name in ("normal", "offset", "onehot")]
         return weighted([*simple, *((("special", name, 0), 2) for name in specials), *plain])
@@ -184,6 +203,19 @@ def check_specials(special: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(special, str) or not special:
         raise refuse("special", special, "give a tuple of names from kst.SPECIALS")
     return tuple(special)
+
+
+def check_names(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """`values`, each a simple pattern or a distribution. Raises InvalidArgument otherwise."""
+    if values is None:
+        return None
+    known = (*PATTERNS[:3], *DISTRIBUTIONS)
+    if isinstance(values, str) or not values:
+        raise refuse("values", values, "give a tuple of names from kst.PATTERNS and kst.DISTRIBUTIONS, or None")
+    for name in values:
+        if name not in known:
+            raise refuse("values", values, f"{name!r} is no pattern or distribution; there are {', '.join(known)}")
+    return tuple(values)
 
 
 def draw_seed(data: Data) -> int:

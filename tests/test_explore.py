@@ -68,7 +68,11 @@ def test_a_kernel_that_changes_its_mind_is_still_reported():
 
 def test_known_failures_are_not_shrunk():
     result = explore(
-        st.integers(0, 10**6), lambda n: [objection(AccuracyFailure)] if n > 10 else [], examples=50, seed=0, shrink=False
+        st.integers(0, 10**6),
+        lambda n: [objection(AccuracyFailure)] if n > 10 else [],
+        examples=50,
+        seed=0,
+        shrink=False,
     )
 
     assert result.found[AccuracyFailure].call > 11

@@ -16,9 +16,7 @@ def guarded(values, strides, offset=0, role=Role.IN, **options):
     return place("x", values, strides, offset, role=role, arena=Arena(), device=CPU, **options)
 
 
-@pytest.mark.parametrize(
-    ("strides", "offset"), [((3, 1), 0), ((1, 2), 0), ((8, 2), 0), ((3, 1), 1), ((100, 7), 5)]
-)
+@pytest.mark.parametrize(("strides", "offset"), [((3, 1), 0), ((1, 2), 0), ((8, 2), 0), ((3, 1), 1), ((100, 7), 5)])
 def test_a_placed_tensor_has_its_layout_and_values(strides, offset):
     values = torch.arange(6.0).reshape(2, 3)
     placed = guarded(values, strides, offset)

@@ -9,7 +9,7 @@ MAX_FINDINGS = 64
 MAX_SPACES = 512  # machine.h
 RED_ZONE, DYNAMIC_BYTES = 1024, 227 * 1024  # machine.h
 ELEMENT, INIT, WRITABLE = 1, 2, 4  # enum emu_state
-SHARED, TRACKED = 1, 2  # enum emu_space_flags
+SHARED, TRACKED, IGNORED = 1, 2, 4  # enum emu_space_flags
 ORDERS = {"row": 0, "reverse": 1, "random": 2}
 
 
@@ -54,7 +54,7 @@ class Report(ctypes.Structure):
     _fields_ = (
         ("findings", c_uint32),
         ("stopped", c_uint32),
-        ("touched_shared", c_uint32),
+        ("float_atomics", c_uint32),
         ("failed", c_uint32),
         ("reads", c_uint64),
         ("writes", c_uint64),
@@ -75,6 +75,7 @@ class Launch(ctypes.Structure):
         ("order", c_uint32),
         ("seed", c_uint64),
         ("checked", c_uint32),
+        ("isolated", c_uint32),
         ("spaces", c_uint32),
         ("space", ctypes.POINTER(SpaceStruct)),
         ("pool", c_void_p),

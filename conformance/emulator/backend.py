@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from conformance import observation
-from conformance.emulator.launch import check_configuration, launch, record
+from conformance.emulator.launch import SECONDS, check_configuration, launch, record
 from conformance.emulator.program import Program, load
 from conformance.emulator.signature import Signature
 
@@ -31,7 +31,18 @@ class Handle:
 
 
 class Backend:
-    """Runs CUDA source text on CPU tensors: with every check inside an open observation, at full speed outside."""
+    """Runs CUDA source text on CPU tensors: with every check inside an open observation, at full speed outside.
+
+    A launch at full speed runs in a child process, which it may crash, unless `isolation` is "untrusted" and a checked
+    launch of the same kernel found nothing, or `isolation` is "never".
+    """
+
+    def __init__(
+        self, isolation: Literal["always", "untrusted", "never"] = "untrusted", seconds: float = SECONDS
+    ) -> None:
+        self.isolation = isolation
+        self.seconds = seconds
+        self._trusted: set[tuple[Handle, str]] = set()
 
     def compile(
         self, source: str, *, options: Sequence[str] = (), path: str | None = None, names: Sequence[str] = ()
@@ -55,8 +66,10 @@ class Backend:
         args: Sequence[Any],
         shared: int = 0,
         signature: object = None,
+        *,
+        values: Sequence[Any] | None = None,
     ) -> None:
-        """Launch a kernel; `signature` is not needed, since the compiler's own is checked.
+        """Launch a kernel; `values` are packed arguments. The compiler's own signature is checked, not `signature`.
 
         Raises:
             LaunchError: CUDA would refuse the configuration.
@@ -69,10 +82,27 @@ class Backend:
             record(seen, name, grid3, block3)
         check_configuration(name, grid3, block3, shared)
         if seen is not None and seen.dry:
-            handle.signature(name).pack(args)
+            if values is None:
+                handle.signature(name).pack(args)
             return
         checked = seen is not None and seen.trace
-        launch(handle.program(checked=checked), name, grid3, block3, args, shared=shared, observation=seen)
+        trusted = self.isolation == "never" or (self.isolation == "untrusted" and (handle, name) in self._trusted)
+        found = launch(
+            handle.program(checked=checked),
+            name,
+            grid3,
+            block3,
+            args,
+            shared=shared,
+            observation=seen,
+            isolated=not checked and not trusted,
+            seconds=self.seconds,
+            values=values,
+        )
+        if checked and not found:
+            self._trusted.add((handle, name))
+        elif found:
+            self._trusted.discard((handle, name))
 
 
 def three(sizes: Sequence[int] | int) -> tuple[int, int, int]:

@@ -20,6 +20,7 @@ KINDS = (
     Kind.INPUT_WRITE,
     Kind.UNINITIALIZED_READ,
     Kind.DATA_RACE,
+    Kind.WRITE_CONFLICT,
     Kind.BARRIER_DIVERGENCE,
     Kind.DEADLOCK,
     Kind.WARP,
@@ -27,11 +28,14 @@ KINDS = (
     Kind.CRASH,
     Kind.HANG,
 )
+_TWO_SIDED = (Kind.DATA_RACE, Kind.WRITE_CONFLICT)
 _ACCESS = ("reads", "writes", "atomically updates")
 Memory = Shadow | Variable  # what a space of the launch stands for
 
 
-def events(report: Report, program: Program, kernel: str, memory: Sequence[Memory], grid: tuple[int, int, int]) -> list[Event]:
+def events(
+    report: Report, program: Program, kernel: str, memory: Sequence[Memory], grid: tuple[int, int, int]
+) -> list[Event]:
     """The events of one launch, in the order in which they were found."""
     found = [report.finding[i] for i in range(report.findings)]
     sites = program.sites([a for f in found for a in (f.site, f.other_site)])
@@ -59,8 +63,8 @@ def _event(
         detail = _detail(kind, f, argument, index, span, grid)
     elif kind is Kind.WILD_POINTER:
         detail = f"{_ACCESS[f.now]} {f.size} bytes at {f.offset & (2**64 - 1):#x}, near no argument"
-    threads = (thread, tuple(f.other_thread)) if kind is Kind.DATA_RACE else (thread,)
-    programs = (block, _block(f.other_block, grid)) if kind is Kind.DATA_RACE else (block,)
+    threads = (thread, tuple(f.other_thread)) if kind in _TWO_SIDED else (thread,)
+    programs = (block, _block(f.other_block, grid)) if kind in _TWO_SIDED else (block,)
     return Event(
         kind=kind,
         argument=argument,
@@ -92,7 +96,11 @@ def _detail(
     if kind is Kind.UNINITIALIZED_READ:
         return f"{verb} of {where}, which nothing has written"
     other = _block(f.other_block, grid)
-    who = f"thread {tuple(f.other_thread)}" if other == tuple(f.block) else f"block {other} thread {tuple(f.other_thread)}"
+    who = (
+        f"thread {tuple(f.other_thread)}"
+        if other == tuple(f.block)
+        else f"block {other} thread {tuple(f.other_thread)}"
+    )
     return f"{_ACCESS[f.now]} {where}, which {who} {_ACCESS[f.other_kind]}, and nothing orders the two"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import signal
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +28,12 @@ DEFAULT_SHARED = 48 * 1024  # without it
 SECONDS = 60.0  # a launch that takes longer hangs; the slowest clean corpus launch takes 0.1 s
 
 _pools: list[int] = []
+_report = Report()  # 20 KB, whose zeros would cost more than a small launch
 _lock = threading.RLock()  # stacks and shadow memory are shared by all programs of the process
+
+
+class KernelError(RuntimeError):
+    """A launch that nothing observes crashed, hung, met a failed assertion or could not go on."""
 
 
 class LaunchError(ValueError):
@@ -45,9 +51,14 @@ def check_configuration(
     for word, sizes, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
         for axis, size, limit in zip("xyz", sizes, limits, strict=True):
             if not 1 <= size <= limit:
-                raise LaunchError(f"{kernel}: invalid configuration: {word} {tuple(sizes)}: {axis} = {size} is outside 1..{limit}")
+                raise LaunchError(
+                    f"{kernel}: invalid configuration: {word} {tuple(sizes)}: {axis} = {size} is outside 1..{limit}"
+                )
     if math.prod(block) > MAX_THREADS:
-        raise LaunchError(f"{kernel}: invalid configuration: block {tuple(block)} has {math.prod(block)} threads, CUDA allows {MAX_THREADS}")
+        raise LaunchError(
+            f"{kernel}: invalid configuration: block {tuple(block)} has {math.prod(block)} threads,"
+            f" {MAX_THREADS} are allowed"
+        )
     if not 0 <= shared <= shared_limit:
         raise LaunchError(
             f"{kernel}: invalid argument: {shared} bytes of dynamic shared memory, {shared_limit} are allowed"
@@ -64,35 +75,67 @@ def launch(
     *,
     shared: int = 0,
     observation: Observation | None = None,
-) -> Report:
-    """Run a kernel; the events and the geometry go to `observation`, findings do not raise.
+    isolated: bool = False,
+    seconds: float = SECONDS,
+    values: Sequence[Any] | None = None,
+) -> list[Event]:
+    """What the launch did wrong, which `observation` has then too; an unchecked program can only crash, hang or stick.
+
+    `values` are the arguments as ctypes values, where the caller has packed them. `isolated` runs the launch
+    in a child process, whose results are taken over when it ends well.
 
     Raises:
         ArgumentError: an argument does not fit the kernel's signature.
         KeyError: the program has no such kernel.
+        KernelError: something went wrong, and there is no observation to tell.
     """
-    values = program.signature(name).pack(args)
+    if values is None:
+        values = program.signature(name).pack(args)
     with _lock:
-        memory, spaces = _memory(program, name, args, shared, observation) if program.checked else ([], [])
+        memory: list[Memory] = []
+        if program.checked:
+            memory, spaces = _memory(program, name, args, shared, observation)
+        else:
+            spaces = _storages(args, observation) if isolated else []
         settings = Launch()
         settings.grid[:], settings.block[:] = grid, block
         settings.dynamic_bytes = shared
         settings.order = ORDERS[observation.order] if observation else 0
         settings.seed = observation.seed + 1 if observation else 1
-        settings.checked = program.checked
+        settings.checked, settings.isolated = program.checked, isolated
         table = (SpaceStruct * max(1, len(spaces)))(*spaces)
         settings.spaces, settings.space = len(spaces), ctypes.cast(table, ctypes.POINTER(SpaceStruct))
         settings.pool = _pool(program)
-        settings.seconds = SECONDS
-        report = Report()
+        settings.seconds = seconds
+        report = _report
         program.run(name, values, settings, report)
-        if observation is not None:
-            observation.events.extend(events(report, program, name, memory, grid))
+        found = events(report, program, name, memory, grid) if report.findings else []
+        if report.failed:
+            found.append(Event(Kind.CRASH, name, _death(report.failed), kernel=name))
         if report.stopped:
             for space in memory:
                 if isinstance(space, Shadow):
                     space.stopped = True
-    return report
+    if observation is not None:
+        observation.events.extend(found)
+        observation.float_atomics |= bool(report.float_atomics)
+    elif found and not program.checked:
+        raise KernelError("; ".join(map(str, found)))
+    return found
+
+
+def _death(signal_number: int) -> str:
+    if signal_number in set(signal.Signals):
+        return f"the launch ended its process by {signal.Signals(signal_number).name}"
+    return "the launch's process could not be started or ended without a result"
+
+
+def _storages(args: Sequence[Any], observation: Observation | None) -> list[SpaceStruct]:
+    """The whole storages that an isolated launch may have changed."""
+    tensors = [a for a in args if isinstance(a, torch.Tensor)]
+    tensors += [r.tensor for r in observation.arena] if observation else []
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    return [SpaceStruct(base=at, bytes=size) for at, size in storages.items() if size]
 
 
 def record(observation: Observation, name: str, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
@@ -115,12 +158,14 @@ def _memory(
             covered.add(at)
             known.append(unknown(value, parameter.name))
     memory: list[Memory] = [*known, *program.variables]
-    spaces = [s.space() for s in known] + program.variable_spaces()
+    spaces = [s.space for s in known] + program.variable_spaces
     if shared:
         memory.append(Variable("dynamic shared memory", 0, shared, shared=True))
         spaces.append(program.dynamic_space(shared))
     if len(spaces) > MAX_SPACES:
-        raise LaunchError(f"{name}: {len(spaces)} tensors and shared arrays are in reach; the emulator checks at most {MAX_SPACES}")
+        raise LaunchError(
+            f"{name}: {len(spaces)} tensors and shared arrays are in reach; the emulator checks at most {MAX_SPACES}"
+        )
     return memory, spaces
 
 

@@ -12,6 +12,8 @@ _KERNEL = re.compile(rf"__global__\s+{_QUALIFIED}void\s+{_QUALIFIED}(\w+)\s*\(")
 _DYNAMIC = re.compile(
     r"extern\s+__shared__\s+((?:(?:__align__|alignas)\s*\(\s*\w+\s*\)\s+)?)([\w:\s]+?(?:<[^;<>]*>)?)\s*\b(\w+)\s*\[\s*\]((?:\s*\[[^\]]+\])*)\s*;"
 )
+_STATIC = re.compile(r"(?<!extern )(\b__shared__\s+)([^;{}=()]*(?:\([^()]*\)[^;{}=()]*)*);")
+_DECLARATOR = re.compile(r"\w+\s*(?:\[[^\]]*\]\s*)*$")
 _EXTERN_C = re.compile(r'extern\s+"C"')
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
@@ -47,7 +49,12 @@ def kernels(text: str) -> tuple[Kernel, ...]:
 
 
 def rewritten(text: str) -> str:
-    """The text with `extern __shared__ T s[]` made a pointer: the host compiler knows no array of unknown size there."""
+    """The text as the host compiler takes it, lines kept.
+
+    `extern __shared__ T s[]` becomes a pointer, since the host knows no array of unknown size there; and
+    `__shared__ T a[8], b[8]` two declarations, so that each array has its own red zone.
+    """
+    text = _STATIC.sub(_one_declaration_each, text)
     return _DYNAMIC.sub(lambda m: f"EMU_DYNAMIC_SHARED({m[2].strip()}, {m[3]}, {m[4]});", text)
 
 
@@ -64,6 +71,15 @@ def included(text: str, folders: tuple[str, ...]) -> tuple[str, ...]:
                     waiting.append(seen[path])
                     break
     return tuple(seen.values())
+
+
+def _one_declaration_each(match: re.Match[str]) -> str:
+    declarators = _split(match[2])
+    first = _DECLARATOR.search(declarators[0])
+    if len(declarators) == 1 or first is None:
+        return match[0]
+    kind = declarators[0][: first.start()]
+    return " ".join(f"{match[1]}{d if i == 0 else kind + d.strip()};" for i, d in enumerate(declarators))
 
 
 def _closing(text: str, start: int) -> int:

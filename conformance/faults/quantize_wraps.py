@@ -48,7 +48,7 @@ fault = Fault(
     op=quantize_int8,
     kernel=_faulty,
     fixed=_fixed,
-    oracles=("accuracy",),
+    oracles=("accuracy", "exact"),
     klass="DTYPE",
     line="code = code.to(tl.int32)",
     source="flagos-ai/FlagGems#3051",

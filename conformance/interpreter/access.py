@@ -1,27 +1,30 @@
-"""Loads, stores, atomics and tensor descriptors: the operations of a tape that touch memory."""
+"""Loads, stores and atomics: the operations of a tape that touch memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import triton.language as tl
-import triton.runtime.interpreter as stock
 from triton._C.libtriton import interpreter as native
 from triton._C.libtriton import ir
 
-from conformance.interpreter.builder import Array, Builder, expand, numpy_dtype, storage_dtype
+from conformance.interpreter import formats
+from conformance.interpreter.builder import Array, numpy_dtype
+from conformance.interpreter.shapes import Shapes
 from conformance.interpreter.sites import here
 from conformance.interpreter.tape import Handle
 
 
 def full(value: Array, shape: tuple[int, ...]) -> Array:
     """The value as a writeable contiguous array of a shape; up to Triton 3.8 the native code wants one."""
-    if value.shape != shape:
-        value = np.broadcast_to(value, shape)
     flags = value.flags
-    return value if flags.c_contiguous and flags.writeable else np.array(value, order="C")
+    if value.shape == shape and flags.c_contiguous and flags.writeable:
+        return value
+    whole = np.empty(shape, value.dtype)
+    whole[...] = value
+    return whole
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
@@ -32,7 +35,7 @@ def poison(dtype: np.dtype[Any]) -> Any:
     return np.frombuffer(pattern, dtype)[0]
 
 
-class Memory(Builder):
+class Memory(Shapes):
     """The builder's operations on memory."""
 
     def _access(self, ptr: Handle) -> tuple[np.dtype[Any], int]:
@@ -54,7 +57,9 @@ class Memory(Builder):
         """The values at the addresses."""
         return self.create_masked_load(ptr, None, None)
 
-    def create_masked_load(self, ptrs: Handle, mask: Handle | None, other: Handle | None, *_: Any) -> Handle:
+    def create_masked_load(
+        self, ptrs: Handle, mask: Handle | None, other: Handle | None, *_: Any, ordered: bool | None = None, **__: Any
+    ) -> Handle:
         """The values at the addresses of the lanes that the mask allows, `other` elsewhere."""
         machine, site, shape = self.machine, here(), ptrs.shape
         dtype, width = self._access(ptrs)
@@ -70,7 +75,11 @@ class Memory(Builder):
             ptr = full(ptr, lanes)
             legal = allowed = None if allowed is None else full(allowed, lanes)
             if launch.tracer is not None:
-                legal = launch.tracer.read(ptr, allowed, width, rest[0] if chosen else origin, site)
+                where = rest[0] if chosen else origin
+                if ordered is None:
+                    legal = launch.tracer.read(ptr, allowed, width, where, site)
+                else:
+                    legal = launch.tracer.atomic(ptr, allowed, width, where, site, ordered, writes=False)
                 if tainted and rest[first - 2] is not None:
                     launch.tracer.overflow(rest[first - 2], allowed, ptr, origin)
             if filled:
@@ -97,7 +106,9 @@ class Memory(Builder):
         """Store to every lane's address."""
         return self.create_masked_store(ptr, val, None)
 
-    def create_masked_store(self, ptrs: Handle, value: Handle, mask: Handle | None, *_: Any) -> Handle:
+    def create_masked_store(
+        self, ptrs: Handle, value: Handle, mask: Handle | None, *_: Any, ordered: bool | None = None, **__: Any
+    ) -> Handle:
         """Store to the addresses of the lanes that the mask allows."""
         machine, site, shape = self.machine, here(), ptrs.shape
         dtype, width = self._access(ptrs)
@@ -112,7 +123,11 @@ class Memory(Builder):
             legal = full(rest[-1], lanes) if masked else None
             if launch.tracer is not None:
                 allowed = legal
-                legal = launch.tracer.write(ptr, data, legal, width, rest[0] if chosen else origin, site)
+                where = rest[0] if chosen else origin
+                if ordered is None:
+                    legal = launch.tracer.write(ptr, data, legal, width, where, site)
+                else:
+                    legal = launch.tracer.atomic(ptr, legal, width, where, site, ordered)
                 if tainted and rest[first - 2] is not None:
                     launch.tracer.overflow(rest[first - 2], allowed, ptr, origin)
             if legal is None:
@@ -132,12 +147,15 @@ class Memory(Builder):
         semantic = self.ir_sem_to_interpreter_sem[sem]
         update = _updater(self, op, val, dtype, semantic)
         ordered = sem != ir.MEM_SEMANTIC.RELAXED
+        rounding = val.dtype.scalar.is_floating() and op in (ir.ATOMIC_OP.FADD, ir.ATOMIC_OP.ADD)
 
         def rmw(ptr: Array, *rest: Array) -> Array:
             launch = machine.launch
             lanes = (machine.batch.size, *(shape or (1,)))
             ptr = full(ptr, lanes)
             data, legal = full(rest[first - 1], lanes), full(rest[-1], lanes)
+            if rounding and launch.observation is not None:
+                launch.observation.float_atomics = True
             if launch.tracer is not None:
                 legal = launch.tracer.atomic(ptr, legal, width, rest[0] if chosen else origin, site, ordered)
             return update(ptr.view(np.uint64), data, legal)
@@ -147,7 +165,7 @@ class Memory(Builder):
     def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, *_: Any) -> Handle:
         """The old values; the new one is stored where the old one equals `cmp`."""
         machine, site, shape = self.machine, here(), ptr.shape
-        _, width = self._access(ptr)
+        width = self._access(ptr)[1]
         inputs, origin, first = self._inputs(ptr, cmp, val)
         chosen = isinstance(origin, Handle)
         semantic = self.ir_sem_to_interpreter_sem[sem]
@@ -163,8 +181,7 @@ class Memory(Builder):
                 return result
             legal = launch.tracer.atomic(ptr, None, width, rest[0] if chosen else origin, site, ordered)
             if legal is None:
-                result = native.atomic_cas(ptr.view(np.uint64), expected, data, semantic)
-                return result
+                return native.atomic_cas(ptr.view(np.uint64), expected, data, semantic)  # type: ignore[no-any-return]
             result = expected.copy()  # an illegal lane changes nothing and finds what it hoped for
             if legal.any():
                 result[legal] = native.atomic_cas(ptr.view(np.uint64)[legal], expected[legal], data[legal], semantic)
@@ -174,121 +191,11 @@ class Memory(Builder):
 
     def create_atomic_load(self, ptr: Handle, mask: Handle | None, sem: Any, *_: Any) -> Handle:
         """The values at the addresses, ordered with other programs' atomics."""
-        zero = self.recording.constant(np.zeros((1, 1), numpy_dtype(ptr.get_element_ty())), ptr.get_element_ty())
-        every = mask or self.recording.constant(np.ones((1, 1), np.bool_), tl.int1)
-        return self.create_atomic_rmw(ir.ATOMIC_OP.OR, ptr, zero, every, sem)
+        return self.create_masked_load(ptr, mask, None, ordered=sem != ir.MEM_SEMANTIC.RELAXED)
 
     def create_atomic_store(self, ptr: Handle, val: Handle, mask: Handle | None, sem: Any, *_: Any) -> Handle:
         """Store, ordered with other programs' atomics."""
-        every = mask or self.recording.constant(np.ones((1, 1), np.bool_), tl.int1)
-        return self.create_atomic_rmw(ir.ATOMIC_OP.XCHG, ptr, val, every, sem)
-
-    # tensor descriptors
-    def create_make_tensor_descriptor(
-        self,
-        base: Handle,
-        shape: Sequence[Handle],
-        strides: Sequence[Handle],
-        tensor_shape: Sequence[int],
-        is_signed: bool,
-        padding: Any = ir.PADDING_OPTION.PAD_ZERO,
-    ) -> Descriptor:
-        """A descriptor, checked as the hardware demands."""
-        descriptor = Descriptor(base, list(shape), list(strides), [int(n) for n in tensor_shape], padding)
-        width = max(1, base.get_element_ty().primitive_bitwidth // 8)
-
-        def check(address: Array, *steps: Array) -> None:
-            if (address % 16).any():
-                raise ValueError("tensor descriptor: the base must be aligned to 16 bytes")
-            if any((step * width % 16).any() for step in steps[:-1]):
-                raise ValueError("tensor descriptor: every stride but the last must be a multiple of 16 bytes")
-            if (steps[-1] != 1).any():
-                raise ValueError("tensor descriptor: the last dimension must be contiguous")
-
-        self.recording.emit(check, (base, *descriptor.strides), tl.void, (), effect=True)
-        return descriptor
-
-    def _materialize(self, desc: Descriptor, offsets: Sequence[Handle], block: Sequence[int]) -> tuple[Handle, Handle]:
-        rank, lanes = len(block), tuple(block)
-        width = max(1, desc.base.get_element_ty().primitive_bitwidth // 8)
-        grids = [np.arange(n).reshape((1,) * (1 + d) + (n,) + (1,) * (rank - 1 - d)) for d, n in enumerate(block)]
-        aligned = not offsets[-1].shape and desc.rows is None
-
-        def positions(starts: Sequence[Array]) -> list[Array]:
-            out = []
-            for start, grid in zip(starts, grids, strict=True):
-                wide = start.astype(np.int64)
-                if wide.size > wide.shape[0]:  # a block of rows: descriptor gather and scatter
-                    out.append(wide.reshape(wide.shape[0], -1, *(1,) * (rank - 1)))
-                else:
-                    out.append(wide.reshape(wide.shape[0], *(1,) * rank) + grid)
-            return out
-
-        def addresses(base: Array, *rest: Array) -> Array:
-            starts, steps = rest[:rank], rest[rank:]
-            if aligned and (starts[-1].astype(np.int64) * width % 16).any():
-                raise ValueError("tensor descriptor: the block's start must be aligned to 16 bytes")
-            ptr = base.reshape(base.shape[0], *(1,) * rank)
-            for position, step in zip(positions(starts), steps, strict=True):
-                ptr = ptr + position * (step.reshape(step.shape[0], *(1,) * rank).astype(np.int64) * width)
-            return ptr
-
-        def inside(*rest: Array) -> Array:
-            starts, sizes = rest[:rank], rest[rank:]
-            mask = np.ones((1,) * (rank + 1), np.bool_)
-            for position, size in zip(positions(starts), sizes, strict=True):
-                mask = mask & (position >= 0) & (position < size.reshape(size.shape[0], *(1,) * rank))
-            return mask
-
-        dtype = desc.base.dtype.scalar
-        pointers = self.recording.emit(addresses, (desc.base, *offsets, *desc.strides), dtype, lanes)
-        pointers.origin = desc.base.origin
-        return pointers, self.recording.emit(inside, (*offsets, *desc.shape), tl.int1, lanes)
-
-    def create_descriptor_load(self, desc: Descriptor, indices: Sequence[Handle], *_: Any) -> Handle:
-        """The block at the indices, padded outside the tensor."""
-        return self._load_block(desc, *self._materialize(desc, indices, desc.block_shape))
-
-    def _load_block(self, desc: Descriptor, pointers: Handle, mask: Handle) -> Handle:
-        element = pointers.get_element_ty()
-        dtype = storage_dtype(element.name)
-        zero = desc.padding == ir.PADDING_OPTION.PAD_ZERO or not element.is_floating()
-        value = np.zeros((1, 1), dtype) if zero else np.full((1, 1), np.nan).astype(dtype)
-        other = self.recording.constant(value.reshape((1,) * (1 + len(pointers.shape))), element)
-        result = self.create_masked_load(pointers, mask, other)
-        if desc.round_f32_to_tf32 and element.name == "fp32":
-            result = self.recording.emit(stock._round_f32_to_tf32, (result,), element, result.shape)
-        return result
-
-    def create_descriptor_store(self, desc: Descriptor, value: Handle, indices: Sequence[Handle]) -> Handle:
-        """Store a block at the indices; nothing outside the tensor is written."""
-        pointers, mask = self._materialize(desc, indices, desc.block_shape)
-        return self.create_masked_store(pointers, value, mask)
-
-    def create_descriptor_gather(self, desc: Descriptor, x_offsets: Handle, y_offset: Handle, *_: Any) -> Handle:
-        """Rows at `x_offsets`, columns from `y_offset` on."""
-        block = (x_offsets.shape[0], desc.block_shape[-1])
-        return self._load_block(desc, *self._materialize(desc, (x_offsets, y_offset), block))
-
-    def create_descriptor_scatter(
-        self, desc: Descriptor, value: Handle, x_offsets: Handle, y_offset: Handle, *_: Any
-    ) -> Handle:
-        """Store rows at `x_offsets`, columns from `y_offset` on."""
-        block = (x_offsets.shape[0], desc.block_shape[-1])
-        pointers, mask = self._materialize(desc, (x_offsets, y_offset), block)
-        return self.create_masked_store(pointers, value, mask)
-
-
-class Descriptor:
-    """A tensor descriptor inside a kernel: base, shape and strides as handles."""
-
-    def __init__(
-        self, base: Handle, shape: list[Handle], strides: list[Handle], block_shape: list[int], padding: Any
-    ) -> None:
-        self.base, self.shape, self.strides, self.block_shape, self.padding = base, shape, strides, block_shape, padding
-        self.ndim = len(shape)
-        self.rows = None
-        self.round_f32_to_tf32 = False
+        return self.create_masked_store(ptr, val, mask, ordered=sem != ir.MEM_SEMANTIC.RELAXED)
 
 
 def _updater(
@@ -298,15 +205,14 @@ def _updater(
     if val.dtype.scalar.name != "bf16":
         which = builder.ir_rmw_op_to_interpreter_rmw_op[op]
         return lambda ptr, data, legal: native.atomic_rmw(which, ptr, data, legal, semantic)
-    from conformance.interpreter import formats
-
-    combine = {
+    table: dict[Any, Callable[[Array, Array], Array]] = {
         ir.ATOMIC_OP.FADD: np.add,
         ir.ATOMIC_OP.ADD: np.add,
         ir.ATOMIC_OP.MAX: np.fmax,
         ir.ATOMIC_OP.MIN: np.fmin,
         ir.ATOMIC_OP.XCHG: lambda _, new: new,
-    }[op]
+    }
+    combine = table[op]
 
     def update(ptr: Array, data: Array, legal: Array) -> Array:
         result = np.zeros(ptr.shape, np.uint16)

@@ -12,6 +12,7 @@ import triton.runtime.interpreter as stock
 from triton.runtime.jit import mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from conformance.interpreter import formats
 from conformance.interpreter.builder import numpy_dtype
 from conformance.interpreter.tape import Handle, Recording
 
@@ -39,14 +40,17 @@ class Arguments:
     values that are addresses.
     """
 
-    __slots__ = ("key", "pointers", "values")
+    __slots__ = ("key", "kinds", "pointers", "values")
 
-    def __init__(self, bound: dict[str, Any], constexprs: frozenset[str], floats: bool) -> None:
+    def __init__(
+        self, bound: dict[str, Any], constexprs: frozenset[str], floats: bool, kinds: dict[str, str] | None = None
+    ) -> None:
+        self.kinds = kinds or {}
         self.values: list[Any] = []
         self.pointers: list[tuple[int, str, Any]] = []
         self.key: Any = tuple(
             [
-                _constant(value) if name in constexprs else self._token(name, value, floats)
+                constant(value) if name in constexprs else self._token(name, value, floats)
                 for name, value in bound.items()
             ]
         )
@@ -56,9 +60,13 @@ class Arguments:
             self.pointers.append((len(self.values), name, value))
             self.values.append(np.array([[value.data_ptr()]], np.int64))
             return _pointer_name(value)
+        if name in self.kinds and isinstance(value, (bool, int, float)):
+            kind = self.kinds[name]
+            self.values.append(_typed(value, kind))
+            return kind
         if isinstance(value, bool):
             self.values.append(np.array([[value]]))
-            return "i1"
+            return "u1"
         if isinstance(value, int):
             kind = mangle_type(value)
             self.values.append(np.array([[value]], numpy_dtype(_scalar_type(kind))))
@@ -74,8 +82,18 @@ class Arguments:
                 tuple(self._token(name, n, floats) for n in value.shape),
                 tuple(self._token(name, n, floats) for n in value.strides),
             )
-            return _Description(token, tuple(value.block_shape), value.padding, getattr(value, "round_f32_to_tf32", False))
-        return _constant(value)
+            return _Description(
+                token, tuple(value.block_shape), value.padding, getattr(value, "round_f32_to_tf32", False)
+            )
+        return constant(value)
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """A scalar argument in the type that the kernel's annotation gives it."""
+    dtype = _scalar_type(kind)
+    if dtype.name in formats.SMALL:
+        return formats.encode(np.array([[value]], np.float32), dtype.name)
+    return np.array([[value]], numpy_dtype(dtype))
 
 
 class _Constant:
@@ -85,8 +103,8 @@ class _Constant:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.text = repr(value) if isinstance(value, (float, list, dict, set)) else None
-        self.hash = hash(self.text if self.text is not None else value)
+        self.text = repr(value) if isinstance(value, (float, list, dict, set)) else None  # -0.0 == 0.0, and NaN != NaN
+        self.hash = hash(value if self.text is None else self.text)
 
     def __hash__(self) -> int:
         return self.hash
@@ -115,9 +133,8 @@ class _Description:
         return isinstance(other, _Description) and self._fields() == other._fields()
 
 
-def _constant(value: Any) -> Any:
-    if value is None or type(value) is str:
-        return _Constant(value)
+def constant(value: Any) -> _Constant:
+    """The value as a part of a key."""
     return _Constant(value)
 
 
@@ -153,6 +170,8 @@ def _build(recording: Recording, token: Any, count: Iterator[int]) -> Any:
         made.handle.round_f32_to_tf32 = token.tf32
         return made
     kind, *items = token
-    return stock._tuple_create(kind(), [_build(recording, t, count) for t in items]) if kind is tuple else kind(
-        *[_build(recording, t, count) for t in items]
+    return (
+        stock._tuple_create(kind(), [_build(recording, t, count) for t in items])
+        if kind is tuple
+        else kind(*[_build(recording, t, count) for t in items])
     )

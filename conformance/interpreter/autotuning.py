@@ -41,11 +41,13 @@ def patch() -> None:
         configs = self.prune_configs(kwargs)
         observation.configs = max(observation.configs, len(configs))
         chosen = observation.config
-        if chosen is None and observation.dry:
-            chosen = 0
-        if chosen is None:
+        if chosen is None and observation.tune and not observation.dry:
+            self.cache.clear()
             return own(self, *args, **kwargs)
-        config = configs[chosen % len(configs)]
+        if chosen is None and self._do_bench is not None and not observation.dry:
+            return own(self, *args, **kwargs)
+        # a tuner that times nothing chooses the first config
+        config = configs[(chosen or 0) % len(configs)]
         self.best_config = config
         if config.pre_hook is not None:
             config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})

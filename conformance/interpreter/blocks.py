@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import triton.runtime.interpreter as stock
 from triton._C.libtriton import ir
 
 from conformance.interpreter import formats
-from conformance.interpreter.access import Memory
 from conformance.interpreter.builder import Array, expand, numpy_dtype
+from conformance.interpreter.descriptors import Descriptors
 from conformance.interpreter.sites import here
 from conformance.interpreter.tape import Handle
 
@@ -23,7 +23,7 @@ _LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}
 _HALF_STEP = 16
 
 
-class Blocks(Memory):
+class Blocks(Descriptors):
     """The builder's operations on whole blocks."""
 
     def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_num_imprecise_acc: Any) -> Handle:
@@ -37,6 +37,11 @@ class Blocks(Memory):
             self._check_dot(a, b, d)
         accumulate = numpy_dtype(target)
         steps = target.name == "fp16" and "dots" in self.repairs
+        # BLAS sums in an order that depends on the tile's shape, a tensor core does not: float32 sums are formed in
+        # float64, where the order is lost in rounding, and float64 sums by NumPy's own loop over longdouble
+        wide: Any = None
+        if "dots" in self.repairs and target.name in ("fp32", "fp64"):
+            wide = np.float64 if target.name == "fp32" else np.longdouble
 
         def dot(x: Array, y: Array, z: Array) -> Array:
             x, y, z = (expand(v, s) for v, s in zip((x, y, z), shapes, strict=True))
@@ -48,8 +53,11 @@ class Blocks(Memory):
                 y = formats.decode(y, right.name)
             if steps:
                 return _half_steps(x, y, z)
-            result: Array = np.matmul(x, y, dtype=accumulate) + z
-            return result
+            if wide is None:
+                result: Array = np.matmul(x, y, dtype=accumulate) + z
+                return result
+            total: Array = np.matmul(x.astype(wide), y.astype(wide)).astype(accumulate) + z
+            return total
 
         return self.recording.emit(dot, (a, b, d), target, d.shape)
 
@@ -87,7 +95,7 @@ class Blocks(Memory):
 
         self.recording.emit(check, (condition,), tl.void, (), effect=True)
 
-    def create_print(self, prefix: str, hex: bool, values: Sequence[Handle], *_: Any) -> None:  # noqa: A002
+    def create_print(self, prefix: str, hex: bool, values: Sequence[Handle], *_: Any) -> None:
         """`tl.device_print`, program by program in the order of the batch."""
         machine = self.machine
 
@@ -105,7 +113,7 @@ class Blocks(Memory):
         handles: list[Handle] = []
         _walk(args, handles.append)
         method = getattr(stock.interpreter_builder, name)
-        recording, machine = self.recording, self.machine
+        recording = self.recording
         dtypes = [h.dtype for h in handles]
         shapes = [h.shape or (1,) for h in handles]
         slot = recording.next
@@ -119,7 +127,7 @@ class Blocks(Memory):
                     stock.TensorHandle(np.array(expand(v, s)[row if v.shape[0] > 1 else 0]), d)
                     for v, s, d in zip(arrays, shapes, dtypes, strict=True)
                 )
-                results.append(method(*_map(args, lambda _, g=given: next(g)), **kwargs))
+                results.append(method(*_map(args, _in_turn(given)), **kwargs))
             node.extra[slot] = (results[0].dtype, results[0].data.shape)
             return np.stack([r.data for r in results])
 
@@ -127,7 +135,6 @@ class Blocks(Memory):
         dtype, shape = node.extra[slot]
         result.dtype = dtype
         result.shape = tuple(shape)
-        del machine
         return result
 
 
@@ -145,6 +152,10 @@ def _map(value: Any, change: Callable[[Handle], Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_map(item, change) for item in value)
     return value
+
+
+def _in_turn(values: Iterator[Any]) -> Callable[[Handle], Any]:
+    return lambda _: next(values)
 
 
 def _half_steps(x: Array, y: Array, z: Array) -> Array:
@@ -237,12 +248,12 @@ def _native(builder: Blocks, name: str, dtype: Any) -> list[tuple[Callable[..., 
     if name == "_sum_combine":
         if "sums" in builder.repairs and (small or dtype.name == "fp16"):
             return [(_half_tree(dtype.name), dtype)]
-        return None if small else [(np.sum, dtype)]
+        return None if small else [(np.add.reduce, dtype)]
     if name in ("_elementwise_max", "_elementwise_min"):
-        return [(most(np.nanmax if name.endswith("max") else np.nanmin), dtype)]
+        return [(most(np.fmax.reduce if name.endswith("max") else np.fmin.reduce), dtype)]
     if name.startswith(("_argmax_combine", "_argmin_combine")):
         biggest = name.startswith("_argmax")
-        value = most(np.nanmax if biggest else np.nanmin)
+        value = most(np.fmax.reduce if biggest else np.fmin.reduce)
         arg = _nan_arg(np.argmax, -np.inf) if biggest else _nan_arg(np.argmin, np.inf)
         return [(value, dtype), (_decoded(arg, dtype.name) if small else arg, tl.int32)]
     return None
@@ -291,18 +302,17 @@ def reduce(builder: Blocks, given: Any, axis: Any, combine_fn: Any, keep_dims: A
         ]
     else:
         results = [
-            tensor(_restored(builder, t.handle, axis, keep, out), t.dtype, out)
+            tensor(_kept(builder, t.handle, keep, out), t.dtype, out)
             for t in _fold(builder, tensors, shape, axis, combine_fn)[-1]
         ]
     return results[0] if single else tuple(results)
 
 
-def _restored(builder: Blocks, handle: Handle, axis: int | None, keep: bool, out: tuple[int, ...]) -> Handle:
+def _kept(builder: Blocks, handle: Handle, keep: bool, out: tuple[int, ...]) -> Handle:
     if not keep:
         return handle
-    return builder.recording.emit(lambda v: expand(v, handle_shape).reshape(v.shape[0], *out), (handle,), handle.dtype, out) if (
-        handle_shape := handle.shape or (1,)
-    ) else handle
+    shape = handle.shape or (1,)
+    return builder.recording.emit(lambda v: expand(v, shape).reshape(v.shape[0], *out), (handle,), handle.dtype, out)
 
 
 def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int | None, combine_fn: Any) -> list[Any]:
@@ -321,7 +331,7 @@ def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int
             n = value.shape[0]
             if axis is None:
                 return value.reshape(n, -1)[:, i : i + 1]
-            part = np.take(value, i, axis=axis + 1)
+            part: Array = np.take(value, i, axis=axis + 1)
             return part if rest else part.reshape(n, 1)
 
         handle = recording.emit(pick, (t.handle,), t.handle.dtype.scalar, rest)
@@ -334,7 +344,7 @@ def _fold(builder: Blocks, tensors: list[Any], shape: tuple[int, ...], axis: int
     return accumulated
 
 
-_SCANS = {"_sum_combine": np.cumsum, "_prod_combine": np.cumprod}
+_SCANS: dict[str, Callable[..., Any]] = {"_sum_combine": np.cumsum, "_prod_combine": np.cumprod}
 
 
 def scan(builder: Blocks, given: Any, axis: Any, combine_fn: Any, reverse: Any = False) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from conformance.interpreter.tape import Handle, Recording
 Array = np.ndarray[Any, Any]
 
 _COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
-_CHAINED = {np.add: "add", np.subtract: "sub", np.multiply: "mul"}
+_CHAINED: dict[Any, str] = {np.add: "add", np.subtract: "sub", np.multiply: "mul"}
 _BITWISE = {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
 _INTEGERS = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
 
@@ -31,7 +31,8 @@ _INTEGERS = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 @functools.lru_cache(maxsize=256)
 def storage_dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype that holds values of the Triton scalar type of that name."""
-    return np.dtype(stock._get_np_dtype(tl.dtype(name)))
+    dtype: np.dtype[Any] = np.dtype(stock._get_np_dtype(tl.dtype(name)))
+    return dtype
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
@@ -78,7 +79,9 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
         super().__init__()
         self.repairs = repairs
         # `debug` lets tl.device_assert through to the builder; overflow is our own business (overflow.py)
-        self.options = dataclasses.replace(self.options, debug="assertions" in repairs, sanitize_overflow=False)
+        self.options: Any = dataclasses.replace(
+            stock.InterpreterOptions(), debug="assertions" in repairs, sanitize_overflow=False
+        )
         self.recording: Recording = None  # type: ignore[assignment]
         self.machine: Any = None
         self.watching = False  # whether this recording looks for overflowed offsets
@@ -95,11 +98,11 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
         return self.recording.emit(lambda: machine.launch.grid_dim[:, axis : axis + 1], (), tl.int32, effect=True)
 
     # constants
-    def get_null_value(self, type: Any) -> Handle:  # noqa: A002 - the name is Triton's
+    def get_null_value(self, type: Any) -> Handle:
         """Zero of a type."""
         return self.recording.constant(np.zeros((1, 1), numpy_dtype(type)), type.scalar)
 
-    def get_all_ones_value(self, type: Any) -> Handle:  # noqa: A002 - the name is Triton's
+    def get_all_ones_value(self, type: Any) -> Handle:
         """The value of a type with all bits set."""
         value = super().get_all_ones_value(type)
         return self.recording.constant(value.data.reshape(1, 1), type.scalar)
@@ -143,8 +146,7 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
     @staticmethod
     def _closed(op: Callable[..., Any], dtype: Any) -> bool:
         sample = np.ones(1, numpy_dtype(dtype))
-        result: np.dtype[Any] = op(sample, sample).dtype
-        return result == sample.dtype
+        return bool(op(sample, sample).dtype == sample.dtype)
 
     def unary_op(self, arg: Handle, op: Callable[..., Any]) -> Handle:
         """op(arg)."""
@@ -258,7 +260,7 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
         return result
 
     def _renamed(self, src: Handle, dtype: Any) -> Handle:
-        return self.recording.emit(lambda a: a, (src,), dtype, src.shape)
+        return self.recording.alias(src, dtype, src.shape)
 
     def create_bitcast(self, src: Handle, dst_type: Any) -> Handle:
         """The same bits as another type; a pointer made of an integer has no origin."""
@@ -269,144 +271,11 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
             result.origin = src.origin
         return result
 
-    create_int_to_ptr = create_bitcast
     create_ptr_to_int = create_bitcast
 
-    # shapes
-    def create_reshape(self, arg: Handle, shape: Sequence[int], allow_reorder: bool) -> Handle:
-        """The block in another shape."""
-        old, new = arg.shape, tuple(int(n) for n in shape)
-        # a splat keeps its one element
-        return self._shaped(
-            arg,
-            lambda a: a.reshape(a.shape[0], *(1,) * len(new))
-            if a.size == a.shape[0]
-            else expand(a, old).reshape(a.shape[0], *new),
-            new,
-        )
-
-    def _shaped(self, arg: Handle, op: Callable[..., Any], shape: tuple[int, ...]) -> Handle:
-        result = self.recording.emit(op, (arg,), arg.dtype.scalar, shape)
-        derived = arg.derived
-        if arg.dtype.scalar.is_ptr():
-            origin = arg.origin
-            result.origin = self.recording.emit(op, (origin,), tl.int32, shape) if isinstance(origin, Handle) else origin
-            if derived is not None:
-                result.derived = self.recording.emit(functools.partial(_shape_taint, op), (derived,), None)
-        elif derived is not None:
-            result.derived = overflow.Chain("shape", (derived,), op)
-        return result
-
-    def create_trans(self, arg: Handle, perm: Sequence[int]) -> Handle:
-        """The block with its axes in another order."""
-        axes = [0, *(int(p) + 1 for p in perm)]
-        rank = len(axes)
-        return self._shaped(
-            arg,
-            lambda a: np.transpose(a if a.ndim == rank else a.reshape(a.shape[0], *(1,) * (rank - 1)), axes),
-            tuple(arg.shape[int(p)] for p in perm),
-        )
-
-    def create_expand_dims(self, arg: Handle, axis: int) -> Handle:
-        """The block with a new axis of one."""
-        if not arg.shape:
-            return self._shaped(arg, lambda a: a, (1,))
-        shape = (*arg.shape[:axis], 1, *arg.shape[axis:])
-        place = (slice(None),) * (axis + 1) + (None,)
-        return self._shaped(arg, lambda a: a[place], shape)
-
-    def create_broadcast(self, arg: Handle, shape: Sequence[int]) -> Handle:
-        """The block repeated along axes of one; nothing is copied."""
-        return self._alias(arg, tuple(int(n) for n in shape))
-
-    def _alias(self, arg: Handle, shape: tuple[int, ...]) -> Handle:
-        return self._shaped(arg, lambda a: a, shape)
-
-    def create_splat(self, ret_ty: Any, arg: Handle) -> Handle:
-        """A block of one scalar; nothing is copied."""
-        shape = tuple(int(n) for n in ret_ty.shape)
-        ones = (1,) * len(shape)
-        return self._shaped(arg, lambda a: a.reshape(a.shape[0], *ones), shape)
-
-    def create_unsplat(self, arg: Handle) -> Handle:
-        """The scalar of a block of one."""
-        return self._shaped(arg, lambda a: a.reshape(a.shape[0], -1)[:, :1], ())
-
-    def create_cat(self, lhs: Handle, rhs: Handle) -> Handle:
-        """One block behind the other."""
-        shapes = lhs.shape, rhs.shape
-
-        def cat(a: Array, b: Array) -> Array:
-            n = max(a.shape[0], b.shape[0])
-            parts = [np.broadcast_to(v, (n, *s)) for v, s in zip((a, b), shapes, strict=True)]
-            return np.concatenate(parts, 1)
-
-        return self.recording.emit(
-            cat, (lhs, rhs), lhs.dtype.scalar, (lhs.shape[0] + rhs.shape[0], *lhs.shape[1:])
-        )
-
-    def create_join(self, lhs: Handle, rhs: Handle) -> Handle:
-        """Two blocks side by side in a new last axis."""
-        scalar = not lhs.shape
-
-        def join(a: Array, b: Array) -> Array:
-            result = np.stack(np.broadcast_arrays(a, b), -1)
-            return result.reshape(result.shape[0], 2) if scalar else result
-
-        return self.recording.emit(join, (lhs, rhs), lhs.dtype.scalar, (*lhs.shape, 2))
-
-    def create_split(self, val: Handle) -> tuple[Handle, Handle]:
-        """The two halves of a last axis of two."""
-        shape = val.shape[:-1]
-
-        def half(i: int) -> Handle:
-            def pick(a: Array) -> Array:
-                part = expand(a, val_shape)[..., i]
-                return part if shape else part.reshape(-1, 1)
-
-            return self.recording.emit(pick, (val,), val.dtype.scalar, shape)
-
-        val_shape = val.shape
-        return half(0), half(1)
-
-    def create_gather(self, src: Handle, indices: Handle, axis: int) -> Handle:
-        """src at the indices along an axis."""
-        shapes = src.shape, indices.shape
-
-        def gather(a: Array, i: Array) -> Array:
-            n = max(a.shape[0], i.shape[0])
-            full = [np.broadcast_to(v, (n, *s)) for v, s in zip((a, i), shapes, strict=True)]
-            result: Array = np.take_along_axis(full[0], full[1], axis=axis + 1 if axis >= 0 else axis)
-            return result
-
-        return self.recording.emit(gather, (src, indices), src.dtype.scalar, indices.shape)
-
-    # pointers
-    def create_addptr(self, ptr: Handle, offset: Handle) -> Handle:
-        """The address some elements further on."""
-        width = np.int64(max(1, ptr.get_element_ty().primitive_bitwidth // 8))
-        if numpy_dtype(offset.dtype) == np.int64:
-
-            def add(p: Array, o: Array) -> Array:
-                result: Array = p + o * width
-                return result
-        else:
-
-            def add(p: Array, o: Array) -> Array:
-                result: Array = p + np.multiply(o, width, dtype=np.int64, casting="unsafe")
-                return result
-
-        result = self.recording.emit(add, (ptr, offset), ptr.dtype, ptr.shape or offset.shape)
-        result.origin = ptr.origin
-        if self.watching:
-            result.derived = overflow.join(
-                self.recording, ptr.derived, overflow.watch(self.recording, overflow.chain_of(offset))
-            )
-        return result
-
-
-def _shape_taint(op: Callable[..., Any], taint: overflow.Taint | None) -> overflow.Taint | None:
-    return None if taint is None else overflow.Taint(op(taint.lanes), taint.place, taint.detail)
+    def create_int_to_ptr(self, src: Handle, dst_type: Any) -> Handle:
+        """The integer as an address, whose tensor is looked up when it is used."""
+        return self.recording.emit(lambda a: a.astype(np.int64), (src,), dst_type.scalar, src.shape)
 
 
 def _astype(dtype: np.dtype[Any], value: Array) -> Array:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 
-class Hang(RuntimeError):
+class HangError(RuntimeError):
     """A launch did not end within its time or number of operations."""
 
 
-class Rejected(TypeError):
+class RejectedError(TypeError):
     """The kernel asks for something that the compiler refuses."""

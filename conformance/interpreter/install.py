@@ -6,7 +6,7 @@ import warnings
 
 import triton
 
-from conformance.interpreter import autotuning, libdevice, truth
+from conformance.interpreter import autotuning, libdevice, repairs, truth
 from conformance.interpreter.launcher import Interpreter
 from conformance.interpreter.patches import patch
 
@@ -15,34 +15,35 @@ SUPPORTED = ((3, 7), (3, 8), (3, 9))
 
 _installed: list[Interpreter] = []
 
-REPAIRS = ("arithmetic", "casts", "dots", "sums", "scalars", "truth", "assertions", "rejections")
 
-
-def install(*, stock: bool = False) -> None:
+def install(*, stock: bool = False, repair: bool = True) -> None:
     """Nothing; kernels launched from here on run in our interpreter.
 
-    `stock` keeps the stock interpreter's numbers: no repair is in force. A second call changes nothing. A Triton that
-    is newer than the ones we know keeps its own launch loop, and a warning says so.
+    TRITON_INTERPRET=1 must be set before kernels are defined. With `stock` Triton's own interpreter runs, without
+    batching, tracing and repairs. Without `repair` ours runs, and computes bit by bit what Triton's own computes.
+    A second call changes nothing. A Triton that we do not know keeps its own launch loop, and a warning says so.
     """
-    if _installed:
+    if _installed or stock:
         return
     version = tuple(int(part) for part in triton.__version__.split(".")[:2])
     if version not in SUPPORTED:
+        known = ", ".join(".".join(map(str, v)) for v in SUPPORTED)
         warnings.warn(
-            f"Triton {triton.__version__} is not one of {', '.join('.'.join(map(str, v)) for v in SUPPORTED)}: its own "
-            "interpreter runs, without tracing and without repairs",
+            f"the interpreter knows Triton {known}, not {triton.__version__}: Triton's own interpreter runs instead, "
+            "without tracing and without repairs",
             stacklevel=2,
         )
         return
-    machine = Interpreter(frozenset() if stock else frozenset(REPAIRS))
+    machine = Interpreter(repairs.needed() if repair else frozenset())
     patch(machine)
     autotuning.patch()
-    if not stock:
+    if "truth" in machine.repairs:
         truth.teach(machine.builder, chains=version < (3, 9))
+    if "libdevice" in machine.repairs:
         libdevice.patch(type(machine.builder))
     _installed.append(machine)
 
 
 def active() -> list[str]:
-    """The names of the repairs in force."""
+    """The names of the repairs in force, empty before `install`."""
     return sorted(_installed[0].repairs) if _installed else []

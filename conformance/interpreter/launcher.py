@@ -6,12 +6,15 @@ import contextlib
 import functools
 import inspect
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
+import triton.language as tl
 import triton.runtime.interpreter as stock
+from triton._utils import type_canonicalisation_dict
 from triton.runtime.errors import InterpreterError
 from triton.runtime.jit import _normalize_ty
 
@@ -19,20 +22,26 @@ from conformance import observation as observing
 from conformance.events import Kind
 from conformance.interpreter import arguments
 from conformance.interpreter.blocks import Blocks
-from conformance.interpreter.errors import Hang, Rejected
+from conformance.interpreter.errors import HangError, RejectedError
+from conformance.interpreter.hazards import Place
 from conformance.interpreter.shadow import Shadow
+from conformance.interpreter.sites import foreign
 from conformance.interpreter.tape import Batch, Machine, Node, Recording
-from conformance.interpreter.tracing import Group, Place, Tracer
+from conformance.interpreter.tracing import Group, Tracer
 from conformance.observation import Geometry, Observation
 from conformance.regions import Region, Role
 
 Array = np.ndarray[Any, Any]
 
+_SCALAR_TYPES = frozenset(type_canonicalisation_dict.values()) - {"constexpr"}
 # CUDA C++ Programming Guide, technical specifications: largest grid in x, y and z
 _LARGEST_GRID = (2**31 - 1, 65535, 65535)
 # elements of one value of a batch: 2**18 float32 are a megabyte, about the second-level cache
 _BATCH_ELEMENTS = 1 << 18
 _MOST_PROGRAMS = 4096
+_UNKNOWN_LANES = 4096  # before the first program of a kernel has run
+# what a kernel may keep: a step takes about 300 bytes
+_MOST_STEPS, _MOST_TAPES = 500_000, 512
 # a launch that takes longer does not end; the slowest correct case of the suite takes under a second
 SECONDS = 20.0
 
@@ -97,7 +106,7 @@ class Launch:
         if self.observation is not None:
             self.note(Kind.REJECTED, place, why)
         if stop:
-            raise Rejected(f"{why} ({place[0]}:{place[1]})")
+            raise RejectedError(f"{why} ({place[0]}:{place[1]})")
 
     def claim(self, value: Array, shape: tuple[int, ...], message: str, place: Place) -> None:
         """An assertion does not hold."""
@@ -142,8 +151,19 @@ class Kernel:
         self.defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
         annotations = {n: _normalize_ty(t) for n, t in inspect.get_annotations(fn).items()}
         self.constexprs = frozenset(n for n in self.names if annotations.get(n) == "constexpr")
+        # scalars whose type the author states; compiled kernels take it from there
+        self.kinds = {n: t for n, t in annotations.items() if isinstance(t, str) and t in _SCALAR_TYPES}
         self.roots: dict[Any, Node] = {}
-        self.lanes: dict[Any, int] = {}
+        self.lanes: dict[Any, int] = {}  # lanes of the widest value of a program
+        self.recorded = 0
+        self.globals = list(_globals(function, set()))
+
+    def trim(self, steps: int) -> None:
+        """Account for a new recording; tapes are thrown away before they fill the memory."""
+        self.recorded += steps
+        if self.recorded > _MOST_STEPS or len(self.roots) > _MOST_TAPES:
+            self.roots.clear()
+            self.recorded = 0
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Arguments by name, in the order of the parameters; keywords that are none (num_warps) are left out."""
@@ -165,6 +185,21 @@ class Kernel:
         return bound if given == len(self.names) else {n: bound[n] for n in self.names}
 
 
+def _globals(function: Any, seen: set[int]) -> Iterator[tuple[dict[str, Any], str]]:
+    """(namespace, name) of the constants and device functions that a kernel takes from its module."""
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    namespace = function.fn.__globals__
+    for name in function.fn.__code__.co_names:
+        value = namespace.get(name)
+        if isinstance(value, (bool, int, float, str, tl.constexpr, tl.dtype)):
+            yield namespace, name
+        elif isinstance(value, stock.InterpretedFunction):
+            yield namespace, name
+            yield from _globals(value, seen)
+
+
 def kernel_of(function: Any) -> Kernel:
     """The kernel of an InterpretedFunction, made at its first launch."""
     kernel: Kernel | None = function.__dict__.get("_conformance_kernel")
@@ -181,9 +216,7 @@ def _grid(grid: Any, bound: dict[str, Any]) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _trace(
-    launch: Launch, given: arguments.Arguments, observation: Observation, programs: int
-) -> Tracer:
+def _trace(launch: Launch, given: arguments.Arguments, observation: Observation, programs: int) -> Tracer:
     tracer = launch.tracer = Tracer(observation, launch.kernel, launch.grid, programs)
     arena = observation.arena
     for number, name, tensor in given.pointers:
@@ -202,7 +235,7 @@ def _whole_storage(name: str, tensor: torch.Tensor) -> Region:
     storage = tensor.untyped_storage()
     with torch._C._DisableTorchDispatch():
         whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-        whole.set_(storage, 0, (storage.nbytes() // tensor.element_size(),))
+        whole.set_(storage, 0, (storage.nbytes() // tensor.element_size(),), (1,))
     return Region(name, whole, Role.SCRATCH, initialized=True)
 
 
@@ -220,6 +253,10 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
         observation.geometry.append(Geometry(kernel.name, sizes, (), meta + extra))
         if observation.dry:
             return
+    for name, value in bound.items():
+        device = getattr(value, "device", None)
+        if device is not None and getattr(device, "type", "cpu") != "cpu":
+            raise ValueError(f"{kernel.name}: argument {name} is on {device}; the interpreter runs on CPU tensors")
     ids, linear = program_ids(
         sizes, observation.order if observation else "row", observation.seed if observation else 0
     )
@@ -227,7 +264,8 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
         chosen = choose(ids)
         ids, linear = ids[chosen], linear[chosen]
     launch = Launch(kernel.name, sizes, observation)
-    given = arguments.Arguments(bound, kernel.constexprs, "scalars" in machine.repairs)
+    faithful = "scalars" in machine.repairs
+    given = arguments.Arguments(bound, kernel.constexprs, faithful, kernel.kinds if faithful else None)
     if observation is not None:
         if observation.trace:
             _trace(launch, given, observation, sizes[0] * sizes[1] * sizes[2])
@@ -257,7 +295,9 @@ def _evaluate(
     observation: Observation | None,
 ) -> None:
     watching = observation is not None and observation.trace and observation.overflow
-    key, values = (watching, given.key), given.values
+    outside = tuple([arguments.constant(namespace.get(name)) for namespace, name in kernel.globals])
+    key, values = (watching, given.key, outside), given.values
+    launch = machine.launch
     root = kernel.roots.get(key)
     if root is None:
         root = kernel.roots[key] = Node(None, None, len(values))
@@ -268,6 +308,8 @@ def _evaluate(
     def record(recording: Recording) -> None:
         machine.builder.recording, machine.builder.watching = recording, watching
         fn(**arguments.build(recording, kernel.names, given.key))
+        kernel.lanes[key] = max(kernel.lanes.get(key, 1), recording.widest)
+        kernel.trim(len(recording.values))
 
     # one program after another where the order is asked for: in a batch all loads come before any store
     in_order = observation is not None and observation.order != "row"
@@ -276,28 +318,27 @@ def _evaluate(
         if in_order:
             size = 1
         else:
-            lanes = kernel.lanes.get(key, 1024)
+            lanes = kernel.lanes.get(key, _UNKNOWN_LANES)
             size = min(_MOST_PROGRAMS, max(1, _BATCH_ELEMENTS // lanes))
         batch = Batch(root, list(values), ids[start : start + size], linear[start : start + size])
         try:
             machine.run(batch, record)
-        except Hang as hang:
-            _hang(machine, kernel, str(hang))
+        except HangError as hang:
+            where = _line(hang, kernel)
+            if observation is not None:
+                launch.note(Kind.HANG, where, str(hang))
+            raise HangError(f"{kernel.name} ({where[0]}:{where[1]}): {hang}") from hang
         except Exception as error:
-            raise InterpreterError(repr(error)) from error
+            file, line = _line(error, kernel)
+            raise InterpreterError(f"{error!r} at {file}:{line}") from error
         start += size
-        if key not in kernel.lanes:
-            kernel.lanes[key] = _widest(root)
 
 
-def _widest(root: Node) -> int:
-    return 1024
-
-
-def _hang(machine: Interpreter, kernel: Kernel, why: str) -> None:
-    launch = machine.launch
-    if launch.observation is None:
-        raise Hang(f"{kernel.name}: {why}")
+def _line(error: BaseException, kernel: Kernel) -> Place:
+    """The kernel's line in which an error was raised; its first line if the error came from a replayed tape."""
     code = kernel.function.fn.__code__
-    launch.note(Kind.HANG, (code.co_filename, code.co_firstlineno), why)
-    raise Hang(f"{kernel.name}: {why}")
+    place = code.co_filename, code.co_firstlineno
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not foreign(frame.f_code.co_filename):
+            place = frame.f_code.co_filename, line
+    return place

@@ -24,6 +24,15 @@ class View:
         self.shape, self.strides = tuple(tensor.shape), tuple(tensor.stride())
         self.item, self.first = tensor.element_size(), tensor.data_ptr()
         self.numel = math.prod(self.shape)
+        self._table: Array | None = None
+        self._offsets: Array | None = None
+        if self.numel and tensor.is_contiguous():
+            sizes = zip(self.strides, self.shape, range(len(self.shape)), strict=True)
+            self.axes = [axis for axis in sizes if axis[1] > 1]
+            self.span = self.count = self.numel
+            self.last = self.first + (self.numel - 1) * self.item
+            self.nested = self.dense = True
+            return
         # (stride, size, axis) of the axes that move, outermost in memory first
         self.axes = sorted(
             ((st, n, i) for i, (st, n) in enumerate(zip(self.strides, self.shape, strict=True)) if n > 1 and st > 0),
@@ -38,8 +47,6 @@ class View:
             inner += stride * (size - 1)
         self.nested = nested
         self.dense = bool(self.numel) and nested and self.span == self.count
-        self._table: Array | None = None
-        self._offsets: Array | None = None
         if self.numel and not self.dense and self.span > _TABLE and not nested:
             self._offsets = np.unique(self._all_offsets())
             self.count = len(self._offsets)
@@ -101,7 +108,9 @@ class View:
         """The logical index of an element number (the first of those that share an element of memory)."""
         offset = int(number)
         if not self.dense and not self.nested:
-            offset = int(self._offsets[number] if self._offsets is not None else np.searchsorted(self._cumulative(), number))
+            offset = int(
+                self._offsets[number] if self._offsets is not None else np.searchsorted(self._cumulative(), number)
+            )
             return self._first_at(offset)
         result = [0] * len(self.shape)
         for _, size, axis in reversed(self.axes):

@@ -34,7 +34,9 @@ class Ordering:
 
     def _settle(self) -> None:
         for addresses, stamps in self.pending:
-            for address, stamp in zip(addresses.tolist(), np.broadcast_to(stamps, addresses.shape).tolist(), strict=True):
+            for address, stamp in zip(
+                addresses.tolist(), np.broadcast_to(stamps, addresses.shape).tolist(), strict=True
+            ):
                 bits = self.known.get(stamp, 0) | self.left.get(address, 0)
                 self.known[stamp] = bits
                 self.left[address] = bits | 1 << (stamp - self.base)

@@ -78,6 +78,3 @@ def _patch_tensor(machine: Interpreter) -> None:
     tensor.__bool__, tensor.__index__, tensor.T = truth, index, property(transposed)
     tensor.__repr__ = lambda self: repr(self.handle.data)
     tensor.__str__ = lambda self: str(self.handle.data)
-
-
-

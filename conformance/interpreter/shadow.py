@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from conformance.interpreter.membership import View
-from conformance.regions import Region, Role
+from conformance.regions import Region
 
 Array = np.ndarray[Any, Any]
 
@@ -55,11 +55,6 @@ class Shadow:
         missing = numbers >= 0 if not self.touched else (numbers >= 0) & (self.writer[numbers] == 0)
         count = int(np.count_nonzero(missing))
         return count, tuple(int(i) for i in np.argwhere(missing)[0]) if count else None
-
-    @property
-    def constant(self) -> bool:
-        """Whether the region is only read, so that nothing has to be noted of reads."""
-        return self.region.role is Role.IN and self.region.initialized
 
 
 def unwritten(region: Region) -> tuple[int, tuple[int, ...] | None]:

@@ -13,12 +13,17 @@ from conformance.events import Site
 _FOREIGN = (os.path.dirname(triton.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
 
 
+def foreign(file: str) -> bool:
+    """Whether a source file belongs to Triton or to the interpreter, not to a kernel."""
+    return file.startswith(_FOREIGN)
+
+
 def here() -> tuple[str, int]:
     """File and line of the innermost frame that belongs to a kernel or a device function of the author's."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_FOREIGN):
+        if not foreign(name):
             return name, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
     return "?", 0

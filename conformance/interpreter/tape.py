@@ -13,17 +13,23 @@ branch was never seen calls the kernel's Python again, with the operations up to
 
 from __future__ import annotations
 
+import ctypes
+import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from conformance.interpreter.errors import Hang
+from conformance.interpreter.errors import HangError
 
 # A kernel that records more operations than this in one path does not end: the largest correct case of the suite
 # (a row of 50,000 in blocks of 16) needs 60,000.
 MOST_OPERATIONS = 2_000_000
+
+# operations are checked against the clock; what loops without one is interrupted this many seconds later
+_GRACE = 2.0
 
 Operation = Callable[..., Any]
 
@@ -60,16 +66,17 @@ class Handle:
     the handle of a block of such numbers. `derived` is set on 32-bit results that may have overflowed.
     """
 
-    __slots__ = ("attr", "constant", "derived", "dtype", "origin", "recording", "shape", "slot")
+    __slots__ = ("base", "constant", "derived", "dtype", "origin", "recording", "shape", "slot")
 
     def __init__(self, recording: Recording, slot: int, dtype: Any, shape: tuple[int, ...]) -> None:
         self.recording, self.slot, self.dtype, self.shape = recording, slot, dtype, shape
         self.constant = False
+        self.base: Handle | None = None  # the handle whose slot this one shares
         self.origin: Any = None
         self.derived: Any = None
 
     def __del__(self) -> None:
-        if not self.constant:
+        if not self.constant and self.base is None:
             recording = self.recording
             recording.values[self.slot] = None
             recording.freed.append(self.slot)
@@ -103,9 +110,7 @@ class Batch:
     def take(self, rows: np.ndarray[Any, Any], node: Node) -> Batch:
         """The programs in `rows`, each value cut to them."""
         size = self.size
-        values = [
-            v[rows] if isinstance(v, np.ndarray) and v.shape[0] == size and size > 1 else v for v in self.values
-        ]
+        values = [v[rows] if isinstance(v, np.ndarray) and v.shape[0] == size and size > 1 else v for v in self.values]
         return Batch(node, values, self.ids[rows], self.linear[rows])
 
 
@@ -116,6 +121,7 @@ class Recording:
         self.machine, self.batch = machine, batch
         self.values = batch.values
         self.freed: list[int] = []
+        self.widest = 1
         path: list[Node] = []
         node: Node | None = batch.node
         while node is not None:
@@ -144,6 +150,8 @@ class Recording:
             values = self.values
             result = operation(*[values[h.slot] for h in inputs])
             values.append(result)
+            if shape:
+                self.widest = max(self.widest, math.prod(shape))
             if constant:
                 node.constants.append(result)
             else:
@@ -151,7 +159,7 @@ class Recording:
                 node.steps.append((operation, tuple(h.slot for h in inputs), slot, tuple(self.freed)))
                 self.freed.clear()
                 if len(values) > MOST_OPERATIONS:
-                    raise Hang(f"no end after {MOST_OPERATIONS} operations")
+                    raise HangError(f"no end after {MOST_OPERATIONS} operations")
                 if not len(values) & 255:
                     self.machine.check_time()
         else:
@@ -170,6 +178,12 @@ class Recording:
         handle = Handle(self, slot, dtype, shape)
         handle.constant = True
         return handle
+
+    def alias(self, handle: Handle, dtype: Any, shape: tuple[int, ...]) -> Handle:
+        """The same value under another type or shape, at no cost."""
+        result = Handle(self, handle.slot, dtype, shape)
+        result.constant, result.base = handle.constant, handle.base or handle
+        return result
 
     def guard(self, handle: Handle, kind: type) -> Any:
         """The value of a scalar that Python asks for; programs with another value go on later, in their own batch."""
@@ -190,6 +204,11 @@ class Recording:
         return self.node.value
 
 
+def _interrupt(thread: int) -> None:
+    """Raise HangError in a thread whose kernel loops without any operation."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(HangError))
+
+
 class Machine:
     """Runs batches over the tapes of one kernel, recording where a tape is missing."""
 
@@ -201,9 +220,9 @@ class Machine:
         self.seconds = 0.0
 
     def check_time(self) -> None:
-        """Raise Hang when the launch has used up its time."""
+        """Raise HangError when the launch has used up its time."""
         if time.monotonic() > self.deadline:
-            raise Hang(f"no end after {self.seconds:g} s")
+            raise HangError(f"no end after {self.seconds:g} s")
 
     def enter(self, batch: Batch) -> None:
         """Make `batch` the one whose programs run now."""
@@ -253,12 +272,16 @@ class Machine:
     def record(self, batch: Batch, record: Callable[[Recording], None]) -> None:
         """Call the kernel's Python for a batch whose tape is missing."""
         recording = self.recording = Recording(self, batch)
+        alarm = threading.Timer(self.seconds + _GRACE, _interrupt, (threading.get_ident(),))
+        alarm.daemon = True
+        alarm.start()
         try:
             record(recording)
         except BaseException:
             recording.node.clear()
             raise
         finally:
+            alarm.cancel()
             self.recording = None
         recording.node.recorded = True
 

@@ -85,7 +85,9 @@ class _Rewriter(stock.ASTTransformer):  # type: ignore[misc]
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
         if not self.chains or len(node.ops) == 1:
-            return super().visit_Compare(node) if hasattr(super(), "visit_Compare") else self.generic_visit(node)
+            own: Any = getattr(super(), "visit_Compare", None) or self.generic_visit
+            result: ast.AST = own(node)
+            return result
         self.generic_visit(node)
         left, pairs = node.left, []
         for op, right in zip(node.ops, node.comparators, strict=True):

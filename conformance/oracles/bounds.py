@@ -16,6 +16,7 @@ KINDS = frozenset(
         Kind.GAP_READ,
         Kind.GAP_WRITE,
         Kind.WILD_POINTER,
+        Kind.ILLEGAL_ADDRESS,
         Kind.ACCESS_WIDTH,
         Kind.MISALIGNED,
     }

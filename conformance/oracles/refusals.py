@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import torch
 from hypothesis import strategies as st
@@ -73,11 +74,11 @@ def _sources(trial: Trial, dtype: torch.dtype | None) -> list[SearchStrategy[Ref
         for other in op.dtypes():
             if other not in promises.dtypes:
                 why = f"the dtype {str(other).removeprefix('torch.')} is not promised"
-                found.append(op.calls(dtype=other).map(lambda call, why=why: Refused(call, why)))
+                found.append(op.calls(dtype=other).map(functools.partial(Refused, why=why)))
     for name, largest in promises.limits:
         why = f"the axis {name} is longer than the limit {largest}"
         sized = op.calls(dtype=dtype, replaced={name: fixed(largest + 1)}, max_elements=max(4096, 2 * largest))
-        found.append(sized.map(lambda call, why=why: Refused(call, why)))
+        found.append(sized.map(functools.partial(Refused, why=why)))
     names = _comparable(trial)
     if "shapes" in promises.refuses and names:
         found.append(st.tuples(op.calls(dtype=dtype), st.sampled_from(names)).map(lambda t: _reshaped(*t)))

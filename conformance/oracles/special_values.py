@@ -22,8 +22,8 @@ _CLASSES = ("finite", "nan", "+inf", "-inf")
 def check(trial: Trial, launch: Launch) -> list[Objection]:
     """Object to the first element whose class torch has neither way, then to finite values outside their ball.
 
-    Where the ball decides, it decides. Elsewhere an intermediate may overflow, and whether it does depends on the order of
-    operations: what is not finite is right then, but a finite value must stand where torch has one.
+    Where the ball decides, it decides. Elsewhere an intermediate may overflow, and whether it does depends on the order
+    of operations: what is not finite is right then, but a finite value must stand where torch has one.
     """
     if launch.error is not None:
         return []
@@ -39,7 +39,7 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
         if trial.promises.nan == "ignore":
             wrong &= (one != 1) & (other != 1)
         verdict = balls.judge(mine, expected.balls[i], trial.promises)
-        undecided = torch.from_numpy(balls.undecided(expected.balls[i]))
+        undecided = torch.as_tensor(balls.undecided(expected.balls[i]))
         wrong &= (undecided & (classes == 0)) | _mask(verdict.wrong, wrong)
         if bool(wrong.any()):
             index = tuple(int(k) for k in wrong.nonzero()[0])

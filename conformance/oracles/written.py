@@ -27,7 +27,9 @@ def _unwritten(launch: Launch) -> list[Event]:
         placed = launch.output_placed(i)
         if placed is None or placed.region.initialized or placed.region.role is Role.INOUT or not output.numel():
             continue
-        name = placed.name if placed.region.role is Role.OUT else "output" if len(launch.outputs) == 1 else f"output {i}"
+        name = (
+            placed.name if placed.region.role is Role.OUT else "output" if len(launch.outputs) == 1 else f"output {i}"
+        )
         shadow = placed.region.shadow
         if isinstance(shadow, Shadow):
             count, index = shadow.unwritten(output)

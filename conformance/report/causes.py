@@ -25,6 +25,8 @@ EVENTS: dict[Kind, str] = {
     "the input",
     Kind.WILD_POINTER: "an offset far outside every tensor: a wrong argument order, a stride taken for a size, or an "
     "offset that wrapped",
+    Kind.ILLEGAL_ADDRESS: "a missing or too wide mask, or an offset outside every tensor: run the test with "
+    "`--compute-sanitizer memcheck`, or on the CPU, where the interpreter names the line",
     Kind.ACCESS_WIDTH: "pointer and value differ in width: the pointer was cast, or the launcher passed a tensor of "
     "another dtype",
     Kind.MISALIGNED: "a vector access to an address that is not a multiple of its width: test the alignment of pointer "

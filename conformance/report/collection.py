@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +43,12 @@ def clear() -> None:
 
 def to_worker_output(output: dict[str, Any]) -> None:
     """Put the reports of this xdist worker into the output that it sends (`config.workeroutput`)."""
-    output[KEY] = [report.to_json() for report in reports()]
+    output[KEY] = json.dumps([report.to_json() for report in reports()])
 
 
 def from_worker_output(output: dict[str, Any]) -> None:
     """Take the reports that a worker sent (`node.workeroutput`); nothing where it died before it could."""
-    _reports.extend(Report.from_json(report) for report in output.get(KEY, []))
+    _reports.extend(Report.from_json(report) for report in json.loads(output.get(KEY, "[]")))
 
 
 def write(path: str, more: Iterable[Report] = ()) -> None:

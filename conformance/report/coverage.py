@@ -7,10 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from strategies import LAYOUTS, Call
-
 from conformance.observation import Geometry
 from conformance.report.tiles import tile_shape
+from strategies import LAYOUTS, Call
 
 # The classes that a full run reaches in each dimension; a class with no example is a hole. Sizes are those at which
 # kernels fail (block boundaries) or for which Triton compiles another kernel (1, multiples of 16).

@@ -33,8 +33,10 @@ def encode(value: Any) -> Any:
         return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(item) for item in value]
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str(value)  # torch's version is a subclass, which execnet refuses to send
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):

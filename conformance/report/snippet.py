@@ -87,8 +87,9 @@ def script(
     if runtime == "interpret":
         lines += ["import os", "", 'os.environ["TRITON_INTERPRET"] = "1"  # before any kernel is imported', ""]
     path = kernel if isinstance(kernel, str) else locate(kernel)
-    lines += ["import torch", "", *_load("kernel", path, kernel)]
-    lines += _load("reference", reference or _reference(op), op.reference)
+    loads = [*_load("kernel", path, kernel), *_load("reference", reference or _reference(op), op.reference)]
+    files = any(line.startswith("spec = ") for line in loads)
+    lines += [*(["import importlib.util", ""] if files else []), "import torch", "", *loads]
     if runtime == "interpret" and path is not None and path.startswith("kernels_cuda"):
         lines += ["", "from conformance import runtime", "", "runtime.prepare()  # CUDA sources run on the CPU"]
     lines += ["", "", "def inputs():"]
@@ -141,8 +142,6 @@ def _load(name: str, path: str | None, target: object) -> list[str]:
         alias = f"{root} as {name}" if root != name else root
         return [f"from {where} import {alias}", *([f"{name} = {name}.{rest}"] if rest else [])]
     return [
-        "import importlib.util",
-        "",
         f"spec = importlib.util.spec_from_file_location({Path(where).stem!r}, {where!r})",
         f"{name}_module = importlib.util.module_from_spec(spec)",
         f"spec.loader.exec_module({name}_module)",

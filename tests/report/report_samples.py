@@ -102,7 +102,7 @@ FINDINGS: dict[str, Finding] = {
         value=evidence(tail(rows=3)[-4:], **NAN),
         events=(event(Kind.UNWRITTEN, "output 0", "4 of 60 elements", site=None, programs=(), index=(2, 16), count=4),),
     ),
-    "written_poison": finding("written", "12 elements depend on memory that nobody wrote", value=evidence(tail(), **NAN)),
+    "written_poison": finding("written", "12 elements depend on poison", value=evidence(tail(), **NAN)),
     "inputs_kept": finding(
         "inputs_kept",
         "x changed",
@@ -156,7 +156,7 @@ FINDINGS: dict[str, Finding] = {
         "an offset overflows 32 bits",
         events=(event(Kind.OVERFLOW, "x", "1073741824 * 2 does not fit in int32"),),
     ),
-    "determinism": finding("determinism", "7 bits differ between row and reverse program order", value=evidence([(0, 1)])),
+    "determinism": finding("determinism", "7 bits differ in reverse program order", value=evidence([(0, 1)])),
     "layouts": finding("layouts", "a padded x gives other bits than its contiguous copy", call=PADDED,
                        value=evidence([(1, 0), (2, 0)])),
     "batch_invariance": finding("batch_invariance", "row 1 alone has other bits", value=evidence([(1, 4)])),
@@ -164,7 +164,9 @@ FINDINGS: dict[str, Finding] = {
     "relations": finding("relations", "softmax(x + c) is not softmax(x)", value=evidence([(0, 4)])),
     "agreement": finding("agreement", "softmax_cuda and softmax_triton disagree", value=evidence([(0, 19), (1, 19)])),
     "refusals": finding("refusals", "float64 was computed, and the kernel does not promise it", value=None),
-    "exact": finding("exact", "an element is counted twice", value=evidence([(2, 2)], got=6.0, exact=3.0, low=3.0, high=3.0)),
+    "exact": finding(
+        "exact", "an element is counted twice", value=evidence([(2, 2)], got=6.0, exact=3.0, low=3.0, high=3.0)
+    ),
     "crash": finding(
         "crash", "ValueError: arange's range must be a power of 2", call=call(3, 0), value=None, geometry=(),
         notes=("raised at my_kernels/softmax.py:9",),

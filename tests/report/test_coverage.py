@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import strategies as kst
 import torch
 from report_samples import LAUNCH, call
 
+import strategies as kst
 from conformance.report.coverage import DIMENSIONS, Coverage, holes
 
 

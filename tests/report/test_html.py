@@ -12,7 +12,9 @@ from report_samples import reports
 from conformance.report import CaseResult, Report
 from conformance.report.html import build
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path to open the report with")
 
 # Appended to the page, since a headless browser prints the document after scripts ran: it uses the filters as a reader
@@ -86,7 +88,9 @@ def test_an_empty_run_makes_a_page() -> None:
 
 
 def test_ratios_that_are_no_number_are_drawn() -> None:
-    result = CaseResult("float32", "launch", points=[(0, float("nan")), (5, float("inf")), (7, 0.5)], worst_ratio=float("inf"))
+    result = CaseResult(
+        "float32", "launch", points=[(0, float("nan")), (5, float("inf")), (7, 0.5)], worst_ratio=float("inf")
+    )
     assert build([Report("op", "kernel", "interpret", results=[result])]).count("<circle") == 3
 
 

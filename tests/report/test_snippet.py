@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import strategies as kst
 import torch
 from report_samples import call
 
+import strategies as kst
 from conformance import Op
 from conformance.report.snippet import locate, locate_value, script
 
@@ -107,7 +107,7 @@ def test_the_reference_of_an_op_is_found_through_the_op() -> None:
 def test_what_cannot_be_imported_is_said_in_the_script(tmp_path: Path) -> None:
     assert locate(functools.partial(print, 1)) is None
     text = script(lambda x: x, CALL, DOUBLE, runtime="interpret")
-    with pytest.raises(AssertionError, match="put .*lambda.* here"):
+    with pytest.raises(AssertionError, match=r"put .*lambda.* here"):
         run(text, tmp_path)
 
 
@@ -117,5 +117,7 @@ def test_meta_parameters_are_passed_by_keyword() -> None:
 
 
 def test_cuda_kernels_get_the_emulator_on_a_cpu() -> None:
-    text = script("kernels_cuda.softmax:softmax", CALL, op(torch.softmax), runtime="interpret", reference="torch:softmax")
+    text = script(
+        "kernels_cuda.softmax:softmax", CALL, op(torch.softmax), runtime="interpret", reference="torch:softmax"
+    )
     assert "runtime.prepare()" in text

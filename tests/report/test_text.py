@@ -37,12 +37,16 @@ def test_lines_fit_a_terminal_unless_a_name_or_a_script_is_longer() -> None:
 
 def test_many_events_are_cut() -> None:
     event = FINDINGS["bounds"].events[0]
-    many = dataclasses.replace(FINDINGS["bounds"], events=tuple(dataclasses.replace(event, offset=i) for i in range(30)))
+    many = dataclasses.replace(
+        FINDINGS["bounds"], events=tuple(dataclasses.replace(event, offset=i) for i in range(30))
+    )
     assert "and 22 more events" in render(many)
 
 
 def test_an_empty_output_and_an_unknown_geometry_render() -> None:
-    text = render(finding("accuracy", "nothing", call=call(0, 0), value=evidence([(0, 0)], rows=0, columns=0), geometry=()))
+    text = render(
+        finding("accuracy", "nothing", call=call(0, 0), value=evidence([(0, 0)], rows=0, columns=0), geometry=())
+    )
     assert "of 0 elements" in text
 
 

@@ -15,7 +15,7 @@ enum emu_barrier_op { EMU_BARRIER_PLAIN = -1, EMU_BARRIER_COUNT, EMU_BARRIER_AND
 // Kinds of finding; conformance/emulator/findings.py holds the same list in the same order.
 enum emu_finding_kind {
   EMU_OUTSIDE_READ, EMU_OUTSIDE_WRITE, EMU_GAP_READ, EMU_GAP_WRITE, EMU_WILD, EMU_MISALIGNED, EMU_INPUT_WRITE,
-  EMU_UNINITIALIZED, EMU_RACE, EMU_BARRIER, EMU_DEADLOCK, EMU_WARP, EMU_ASSERT, EMU_CRASH, EMU_HANG,
+  EMU_UNINITIALIZED, EMU_RACE, EMU_WRITE_CONFLICT, EMU_BARRIER, EMU_DEADLOCK, EMU_WARP, EMU_ASSERT, EMU_CRASH, EMU_HANG,
 };
 
 // Bits of the state of one byte of memory.
@@ -39,10 +39,10 @@ struct emu_finding {
   char text[192];
 };
 
-enum { EMU_MAX_FINDINGS = 64 };
+enum { EMU_MAX_FINDINGS = 64, EMU_ROUNDS = 1 << 16 };
 
 struct emu_report {
-  emu_u32 findings, stopped, touched_shared, failed;
+  emu_u32 findings, stopped, float_atomics, failed;
   emu_u64 reads, writes, shared_reads, shared_writes, switches;
   struct emu_finding finding[EMU_MAX_FINDINGS];
 };
@@ -52,7 +52,7 @@ enum emu_order { EMU_ROW, EMU_REVERSE, EMU_RANDOM };
 struct emu_launch {
   emu_u32 grid[3], block[3], dynamic_bytes, order;
   emu_u64 seed;
-  emu_u32 checked, spaces;
+  emu_u32 checked, isolated, spaces;
   struct emu_space *space;
   void *pool;
   double seconds;
@@ -63,6 +63,7 @@ extern "C" {
 #endif
 emu_u64 emu_warp(emu_u32 op, emu_u32 mask, emu_u64 value, int source, void (*call)(void **));
 int emu_barrier(int op, int predicate, int identity);
+// `bytes` with EMU_ROUNDS where the order of two such updates shows in the last bits.
 void emu_atomic(const void *p, emu_u32 bytes);
 void emu_fence(void);
 void emu_stop(const char *what);

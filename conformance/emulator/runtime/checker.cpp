@@ -13,12 +13,13 @@ struct Stamp {
 // warps always leave one that differs from any later writer; in one warp, two distinct lanes do the same.
 struct Cell {
   Stamp write, atomic[2], read[2];
-  u32 unused;
+  u32 newest;  // the latest phase of a write or an atomic
 };
 static_assert(sizeof(Cell) == 64, "one cache line");
 
 u8 hot[1024];  // the space that an instruction touched last
 u64 cells_used;
+u32 last_site;  // of the last checked access: where a loop is, when its time is up
 
 inline u32 thread_of(const Stamp &s) { return s.who & 1023; }
 inline u32 bytes_of(const Stamp &s) { return s.who >> 10 & 15; }
@@ -34,11 +35,29 @@ inline bool before(const Stamp &s, u32 floor) {
   return (thread_of(s) ^ current) < WARP && lanes[current].clock[s.who & 31] >= s.clock;
 }
 
+struct DoubtfulRace {
+  Space *space;
+  uptr at;
+  u32 bytes;
+  Stamp then;
+  u32 site;
+};
+DoubtfulRace doubtful_race;
+bool settling;
+
 u32 ordinal_of(const Stamp &s);
 void synchronize(uptr address);
 
 __attribute__((noinline)) void race(Space &s, uptr a, u32 n, Access now, const Stamp &then, Access was, u32 site) {
-  emu_finding *f = merge(EMU_RACE, site, then.site, u32(&s - spaces));
+  const bool both_write = now == Access::write && was == Access::write, same_block = then.phase >= block_phase;
+  if (both_write && same_block && n <= sizeof doubtful.before && !settling) {
+    doubtful_race = {&s, a, n, then, site};
+    doubtful.bytes = n;
+    doubtful.at = (void *)a;
+    memcpy(doubtful.before, (void *)a, n);
+    return;
+  }
+  emu_finding *f = merge(both_write && !same_block ? EMU_WRITE_CONFLICT : EMU_RACE, site, then.site, u32(&s - spaces));
   if (!f) return;
   f->offset = (long long)(a - s.low);
   f->size = n;
@@ -50,6 +69,15 @@ __attribute__((noinline)) void race(Space &s, uptr a, u32 n, Access now, const S
   f->other_thread[0] = t % blockDim.x;
   f->other_thread[1] = t / blockDim.x % blockDim.y;
   f->other_thread[2] = t / blockDim.x / blockDim.y;
+}
+
+void settle() {
+  const u32 n = doubtful.bytes;
+  doubtful.bytes = 0;
+  if (!memcmp(doubtful.before, doubtful.at, n)) return;
+  settling = true;
+  race(*doubtful_race.space, doubtful_race.at, n, Access::write, doubtful_race.then, Access::write, doubtful_race.site);
+  settling = false;
 }
 
 // Splits every cell: an access is narrower than any before.
@@ -74,10 +102,8 @@ void refine(Space &s, u32 shift) {
 }
 
 template <Access K>
-inline void order_check(Space &s, uptr a, u32 n, u32 site) {
-  if (__builtin_expect(n < (1u << s.shift), 0)) refine(s, n == 2 && !(a & 1) ? 1 : 0);
+__attribute__((noinline)) void order_check_slowly(Space &s, uptr a, u32 n, u32 site) {
   const u32 grain = 1u << s.shift, floor = s.shared ? block_phase : launch_phase;
-  const u16 my_clock = lanes[current].clock[current & 31];
   for (uptr p = a; p < a + n;) {
     const u64 c = (p - s.low) >> s.shift;
     const uptr next = s.low + ((c + 1) << s.shift), end = next < a + n ? next : a + n;
@@ -85,13 +111,14 @@ inline void order_check(Space &s, uptr a, u32 n, u32 site) {
     const u32 bytes = ((1u << (end - p)) - 1) << ((p - s.low) & (grain - 1));
     const Stamp now{phase, site, u16(current | bytes << 10), my_clock};
     auto clash = [&](const Stamp &t) { return bytes_of(t) & bytes && !before(t, floor); };
-    if (clash(x.write)) race(s, p, n, K, x.write, Access::write, site);
+    if (clash(x.write)) race(s, p, u32(end - p), K, x.write, Access::write, site);
     if (K != Access::atomic)
       for (const Stamp &t : x.atomic)
-        if (clash(t)) race(s, p, n, K, t, Access::atomic, site);
+        if (clash(t)) race(s, p, u32(end - p), K, t, Access::atomic, site);
     if (K != Access::read)
       for (const Stamp &t : x.read)
-        if (clash(t)) race(s, p, n, K, t, Access::read, site);
+        if (clash(t)) race(s, p, u32(end - p), K, t, Access::read, site);
+    if (K != Access::read) x.newest = phase;
     if (K == Access::write) {
       x.write = now;
     } else {
@@ -105,6 +132,33 @@ inline void order_check(Space &s, uptr a, u32 n, u32 site) {
       }
     }
     p = end;
+  }
+}
+
+// The common cases in a few comparisons: one whole granule of shared memory (or of global memory that this launch has not
+// touched) whose last writes a barrier has ordered.
+template <Access K>
+inline __attribute__((always_inline)) void order_check(Space &s, uptr a, u32 n, u32 site) {
+  if (__builtin_expect(n < (1u << s.shift), 0)) refine(s, n == 2 && !(a & 1) ? 1 : 0);
+  if (K == Access::atomic || n != 1u << s.shift || (a - s.low) & (n - 1)) return order_check_slowly<K>(s, a, n, site);
+  Cell &x = s.cells[(a - s.low) >> s.shift];
+  const u32 floor = s.shared ? block_phase : launch_phase;
+  const auto old = [&](u32 p) { return p < phase && (p >= block_phase || p < floor); };
+  if (__builtin_expect(!old(x.newest), 0)) return order_check_slowly<K>(s, a, n, site);
+  Stamp &first = x.read[0], &second = x.read[1];
+  const u16 who = u16(current | ((1u << n) - 1) << 10), clock = my_clock;
+  if (K == Access::write) {
+    if (!old(first.phase) || !old(second.phase)) return order_check_slowly<K>(s, a, n, site);
+    x.write = Stamp{phase, site, who, clock};
+    x.newest = phase;
+  } else if (old(first.phase)) {
+    first = Stamp{phase, site, who, clock};
+  } else if (clock != 1) {  // a warp synchronisation in this block: the clocks decide
+    order_check_slowly<K>(s, a, n, site);
+  } else if (old(second.phase)) {
+    if (thread_of(first) != current) second = Stamp{phase, site, who, clock};
+  } else if ((thread_of(first) ^ thread_of(second)) < WARP && (thread_of(first) ^ current) >= WARP) {
+    second = Stamp{phase, site, who, clock};
   }
 }
 
@@ -177,6 +231,8 @@ inline __attribute__((always_inline)) void access(const void *q, u32 n, u32 site
     misaligned(a, n, K, site);
     yield();
   }
+  if (__builtin_expect(doubtful.bytes, 0)) settle();
+  last_site = site;
   u8 &h = hot[site & 1023];
   Space *s = &spaces[h];
   if (__builtin_expect(!inside(*s, a, n), 0)) {
@@ -217,7 +273,9 @@ inline __attribute__((always_inline)) void access(const void *q, u32 n, u32 site
 }  // namespace
 
 extern "C" __attribute__((noinline)) void emu_atomic(const void *p, u32 n) {
+  report->float_atomics |= n / EMU_ROUNDS;
   if (!checking) return;
+  n %= EMU_ROUNDS;
   access<Access::atomic>(p, n, EMU_SITE, true);
   if (uptr(p) - uptr(dynamic_shared) >= sizeof dynamic_shared) synchronize(uptr(p));
 }

@@ -104,6 +104,7 @@ void complete_warp(u32 base) {
 
 extern "C" {
 u64 emu_warp(u32 op, u32 mask, u64 value, int source, void (*call)(void **)) {
+  if (doubtful.bytes) settle();
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   if (!(mask >> (current & 31) & 1)) {
@@ -120,6 +121,7 @@ u64 emu_warp(u32 op, u32 mask, u64 value, int source, void (*call)(void **)) {
   const u32 waiting = warp_waiting[current / WARP] |= 1u << (current & 31);
   if (!(mask & warp_running[current / WARP] & ~waiting)) complete_warp(current & ~(WARP - 1));
   if (a.state == State::at_warp || stopping) yield();
+  my_clock = a.clock[current & 31];
   return a.result;
 }
 

@@ -5,8 +5,12 @@
 #include "machine.h"
 
 namespace {
+struct Fence {
+  u32 phase, clock;  // accesses of the thread before them, and of its block in earlier phases, are fenced
+};
 struct Release {
-  u32 phase, thread, index;
+  Fence fence;
+  u32 thread, index;
 };
 struct Location {
   std::unordered_map<u32, Release> by_block;  // the last release of each block
@@ -15,7 +19,7 @@ struct Location {
 std::vector<u32> block_starts;  // the first phase of each block that has run
 std::unordered_map<uptr, Location> locations;
 std::unordered_map<uptr, u32> acquired;  // what the running block has seen of each location: its first n releases
-bool fenced[MAX_THREADS];
+Fence fences[MAX_THREADS];
 
 void begin_grid() {
   block_starts.clear();
@@ -25,7 +29,7 @@ void begin_grid() {
 void begin_block() {
   block_starts.push_back(block_phase);
   acquired.clear();
-  memset(fenced, 0, threads);
+  memset(fences, 0, threads * sizeof(Fence));
 }
 
 u32 ordinal_of(const Stamp &s) {  // blocks are numbered in the order in which they run
@@ -45,7 +49,8 @@ bool released(const Stamp &s) {
     const auto at = by_block.find(block);
     if (at == by_block.end() || at->second.index >= seen) continue;
     const Release &r = at->second;
-    if (s.phase < r.phase || (s.phase == r.phase && thread_of(s) == r.thread)) return true;
+    if (s.phase < r.fence.phase) return true;
+    if (s.phase == r.fence.phase && thread_of(s) == r.thread && s.clock < r.fence.clock) return true;
   }
   return false;
 }
@@ -53,12 +58,16 @@ bool released(const Stamp &s) {
 void synchronize(uptr address) {
   Location &l = locations[address];
   acquired[address] = l.releases;
-  if (!fenced[current]) return;
+  if (!fences[current].phase) return;
   const u32 block = u32(block_starts.size()) - 1;
-  l.by_block[block] = Release{phase, current, l.releases++};
+  l.by_block[block] = Release{fences[current], current, l.releases++};
 }
 }  // namespace
 
 extern "C" void emu_fence() {
-  if (checking) fenced[current] = true;
+  if (!checking) return;
+  u16 &clock = lanes[current].clock[current & 31];
+  if (clock != 0xffff) clock++;
+  my_clock = clock;
+  fences[current] = Fence{phase, clock};
 }

@@ -41,6 +41,7 @@ void yield() { emu_switch(&fibers[current_fiber].stack_pointer, scheduler_stack)
 void fiber_main() {
   for (;;) {
     kernel(kernel_args);
+    if (doubtful.bytes) settle();
     lanes[current].state = State::done;
     live--;
     warp_running[current / WARP] &= ~(1u << (current & 31));
@@ -62,6 +63,9 @@ void make_fiber(int i) {
 }
 
 void make_fibers() {
+  // the lowest page of each stack faults: an overflow must not reach the neighbour
+  for (; pool->guarded < threads; pool->guarded++)
+    mprotect(pool->stacks + size_t(pool->guarded) * STACK_BYTES, 4096, PROT_NONE);
   free_count = 0;
   for (u32 i = threads; i-- > 0;) {
     make_fiber(int(i));
@@ -73,6 +77,7 @@ void run_lane(u32 t) {
   Lane &lane = lanes[t];
   current = t;
   threadIdx = lane.index;
+  my_clock = lane.clock[t & 31];
   if (lane.state == State::fresh) lane.fiber = free_fibers[--free_count];
   lane.state = State::ready;
   current_fiber = lane.fiber;

@@ -58,11 +58,13 @@ struct Pool {
   char *stacks;
   char *cells;
   u64 cell_bytes;
+  u32 guarded;  // stacks that end in a page without access
   u32 phase;  // rises at every block and barrier of every launch: stamps of an earlier launch are old by comparison
 };
 
 Lane lanes[MAX_THREADS];
 u32 threads, warps, current, live, at_barrier;
+u16 my_clock;  // of the running lane: lanes[current].clock[current % 32]
 u32 warp_running[MAX_THREADS / WARP], warp_waiting[MAX_THREADS / WARP];  // lanes not exited; lanes at a warp operation
 u32 phase, block_phase, launch_phase;
 std::vector<u32> block_order;  // linear block ids in the order in which they ran
@@ -86,6 +88,16 @@ inline u32 random_below(u32 n) {  // xorshift64*, Vigna 2016
 inline u32 site_of(void *return_address) { return u32(uptr(return_address) - module_low); }
 #define EMU_SITE site_of(__builtin_return_address(0))
 
+// A write over another thread's write in the same block, until it is seen whether the value changes: threads that all
+// write the same value do no harm.
+struct Doubtful {
+  u32 bytes;
+  void *at;
+  u8 before[16];
+};
+Doubtful doubtful;
+
 void yield();
+void settle();
 void complete_warp(u32 base);
 }  // namespace

@@ -10,3 +10,5 @@
 #include "copies.cpp"
 #include "callbacks.cpp"
 #include "scheduler.cpp"
+#include "guard.cpp"
+#include "launch.cpp"

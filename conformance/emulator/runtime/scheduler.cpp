@@ -93,7 +93,6 @@ void begin_block_state() {
     memset((void *)s.low, 0xff, s.high - s.low);
     if (checking) memset(s.state, EMU_ELEMENT | EMU_WRITABLE, s.high - s.low);
     s.touched = false;
-    report->touched_shared |= 1;
   }
   u32 t = 0;
   for (u32 z = 0; z < blockDim.z; z++)
@@ -166,33 +165,11 @@ void run_grid(const emu_launch *c) {
     drop_copies();
   }
 }
-
-void add_space(const emu_space &b) {
-  Space &s = spaces[space_count++];
-  s = Space{};
-  s.low = uptr(b.base);
-  s.high = s.low + b.bytes;
-  s.safe_low = s.low - b.margin_low;
-  s.safe_high = s.high + b.margin_high;
-  s.state = b.state;
-  s.shift = b.grain >= 4 ? 2 : b.grain == 2 ? 1 : 0;
-  s.shared = b.flags & EMU_SHARED;
-  s.tracked = b.flags & EMU_TRACKED;
-  s.ignored = b.flags & EMU_IGNORED;
-  s.touched = s.shared;
-  if (!checking || !s.tracked) return;
-  const u64 bytes = (b.bytes + 8) * sizeof(Cell);  // room to split cells down to one byte
-  if (cells_used + bytes > pool->cell_bytes) {
-    s.tracked = false;
-    return;
-  }
-  s.cells = (Cell *)(pool->cells + cells_used);
-  cells_used += bytes;
-}
 }  // namespace
 
 extern "C" {
 int emu_barrier(int op, int predicate, int identity) {
+  if (doubtful.bytes) settle();
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   a.barrier = identity;
@@ -207,40 +184,4 @@ int emu_barrier(int op, int predicate, int identity) {
 __attribute__((visibility("default"))) void *emu_dynamic_shared() { return dynamic_shared + RED_ZONE; }
 
 void emu_dynamic_shared_size(u32 *bytes) { *bytes = dynamic_bytes; }
-
-void emu_run(void (*entry)(void **), void **args, const emu_launch *c, emu_report *r) {
-  if (!module_low) find_module();
-  pool = (Pool *)c->pool;
-  report = r;
-  memset(r, 0, offsetof(emu_report, finding));
-  stopping = false;
-  kernel = entry;
-  kernel_args = args;
-  checking = c->checked;
-  order = c->order;
-  seed_state = c->seed * 0x9E3779B97F4A7C15ull + 1;
-  dynamic_bytes = c->dynamic_bytes;
-  blockDim = {c->block[0], c->block[1], c->block[2]};
-  gridDim = {c->grid[0], c->grid[1], c->grid[2]};
-  threads = blockDim.x * blockDim.y * blockDim.z;
-  warps = (threads + WARP - 1) / WARP;
-  if (pool->phase > 0xE0000000u) {
-    madvise(pool->cells, pool->cell_bytes, MADV_DONTNEED);
-    pool->phase = 1;
-  }
-  phase = pool->phase;
-  launch_phase = phase + 1;
-  block_order.clear();
-  begin_grid();
-  space_count = 0;
-  cells_used = 0;
-  memset(hot, 0, sizeof hot);
-  for (u32 i = 0; i < c->spaces; i++) add_space(c->space[i]);
-  make_fibers();
-  run_grid(c);
-  pool->phase = phase;
-  if (cells_used > 1ull << 28) madvise(pool->cells, cells_used, MADV_DONTNEED);  // give 256 MiB and more back
-  r->stopped = stopping;
-  fflush(stdout);  // the kernel's printf
-}
 }

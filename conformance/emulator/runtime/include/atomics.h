@@ -6,20 +6,21 @@ template <class T, class F> EMU_UNCHECKED __attribute__((noinline)) T emu_apply(
   *p = f(old);
   return old;
 }
-template <class T, class F> EMU_INLINE T emu_update(T *p, F f) {
-  emu_atomic(p, sizeof(T));
+template <class T, class F> EMU_INLINE T emu_update(T *p, F f, emu_u32 rounds = 0) {
+  emu_atomic(p, sizeof(T) | rounds);
   return emu_apply(p, f);
 }
 // The second argument takes the type of the first, as in CUDA's overloads.
 template <class T> struct emu_same {
   typedef T type;
 };
-#define EMU_ATOMIC(name, result)                                                                           \
+template <class T> constexpr EMU_INLINE emu_u32 emu_rounds() { return (float)T(0.5f) != 0.0f ? EMU_ROUNDS : 0; }
+#define EMU_ATOMIC(name, result, rounds)                                                                           \
   template <class T> EMU_INLINE T name(T *p, typename emu_same<T>::type v) {                 \
     return emu_update(p, [v](T old) -> T {                                                   \
       (void)old;                                                                                           \
       return result;                                                                                       \
-    });                                                                                                    \
+    }, rounds);                                                                                            \
   }                                                                                                        \
   template <class T> EMU_INLINE T name##_block(T *p, typename emu_same<T>::type v) {         \
     return name(p, v);                                                                                     \
@@ -27,16 +28,16 @@ template <class T> struct emu_same {
   template <class T> EMU_INLINE T name##_system(T *p, typename emu_same<T>::type v) {        \
     return name(p, v);                                                                                     \
   }
-EMU_ATOMIC(atomicAdd, T(old + v))
-EMU_ATOMIC(atomicSub, T(old - v))
-EMU_ATOMIC(atomicExch, v)
-EMU_ATOMIC(atomicMin, v < old ? v : old)
-EMU_ATOMIC(atomicMax, v > old ? v : old)
-EMU_ATOMIC(atomicAnd, T(old & v))
-EMU_ATOMIC(atomicOr, T(old | v))
-EMU_ATOMIC(atomicXor, T(old ^ v))
-EMU_ATOMIC(atomicInc, old >= v ? T(0) : T(old + 1))
-EMU_ATOMIC(atomicDec, old == 0 || old > v ? v : T(old - 1))
+EMU_ATOMIC(atomicAdd, T(old + v), emu_rounds<T>())
+EMU_ATOMIC(atomicSub, T(old - v), emu_rounds<T>())
+EMU_ATOMIC(atomicExch, v, 0)
+EMU_ATOMIC(atomicMin, v < old ? v : old, 0)
+EMU_ATOMIC(atomicMax, v > old ? v : old, 0)
+EMU_ATOMIC(atomicAnd, T(old & v), 0)
+EMU_ATOMIC(atomicOr, T(old | v), 0)
+EMU_ATOMIC(atomicXor, T(old ^ v), 0)
+EMU_ATOMIC(atomicInc, old >= v ? T(0) : T(old + 1), 0)
+EMU_ATOMIC(atomicDec, old == 0 || old > v ? v : T(old - 1), 0)
 #undef EMU_ATOMIC
 template <class T> EMU_INLINE T atomicCAS(T *p, typename emu_same<T>::type compare, typename emu_same<T>::type v) {
   return emu_update(p, [=](T old) -> T { return emu_bits(old) == emu_bits(compare) ? v : old; });

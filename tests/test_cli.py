@@ -1,0 +1,335 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.cli import FINDINGS, OK, UNUSABLE, main
+from conformance.report.explanations import ORACLES
+
+OPS = """
+import torch
+import strategies as kst
+from conformance import Op
+
+double = Op(lambda x: x * 2, {"x": kst.tensors("rows", "cols", dtypes=(torch.float32,))}, name="double")
+
+
+def reference(x):
+    return x * 2
+"""
+
+KERNELS = """
+import sys, threading, time
+import torch
+
+def right(x):
+    return x * 2
+
+def wrong(x):
+    out = x * 2
+    if x.shape[-1] % 8:
+        out[..., x.shape[-1] // 8 * 8:] = 0.5
+    return out
+
+def prints(x):
+    print("hello from the kernel")
+    print("and to stderr", file=sys.stderr)
+    return x * 2
+
+def exits(x):
+    sys.exit(3)
+
+def gives_tuple(x):
+    return (x * 2, x)
+
+def gives_none(x):
+    x * 2
+
+def gives_array(x):
+    return (x * 2).numpy()
+
+def needs_gpu(x):
+    return x * torch.full((), 2.0, device="cuda")
+
+def starts_thread(x):
+    if threading.active_count() < 3:
+        threading.Thread(target=time.sleep, args=(600,)).start()
+    return x * 2
+
+def raises(x):
+    raise KeyError("no such block")
+
+def slow(x):
+    open("running", "w").close()
+    time.sleep(0.01)
+    return x * 2
+
+not_a_function = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with ops and kernels, in which commands run."""
+    (tmp_path / "cli_ops.py").write_text(OPS)
+    (tmp_path / "cli_kernels.py").write_text(KERNELS)
+    monkeypatch.chdir(tmp_path)
+    for name in ("cli_ops", "cli_kernels"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    """The result of a command; an exception that is no exit is raised."""
+    result = CliRunner().invoke(main, arguments)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def check(kernel: str, *more: str) -> Result:
+    """The result of checking a kernel of the folder with few examples."""
+    options = ("--op", "cli_ops.py:double", "--examples", "15", "--oracle", "launch")
+    return run("check", f"cli_kernels.py:{kernel}", *options, *more)
+
+
+def test_a_right_kernel_gives_exit_code_0(folder: Path) -> None:
+    result = check("right")
+    assert result.exit_code == OK, result.output
+    assert "15 examples over 1 kernel: no objection" in result.output
+
+
+def test_a_wrong_kernel_gives_exit_code_1_and_findings_in_files(folder: Path) -> None:
+    result = check("wrong", "--json", "results.json")
+    assert result.exit_code == FINDINGS, result.output
+    assert "Worst element" in result.output
+    document = json.loads((folder / "results.json").read_text())
+    assert document["schema"] == 1
+    assert [path.name.split("-")[2] for path in (folder / ".conformance/findings").iterdir()] == ["accuracy"]
+
+
+def test_the_results_on_standard_output_are_json_alone(folder: Path) -> None:
+    result = check("prints", "--json", "-")
+    assert json.loads(result.stdout)["reports"][0]["kernel"].endswith("prints")
+
+
+def test_what_a_kernel_prints_is_kept_apart_and_said(folder: Path) -> None:
+    result = check("prints")
+    assert result.exit_code == OK
+    assert "the kernel printed" in result.stderr
+    assert "hello from the kernel" not in result.stdout
+
+
+@pytest.mark.parametrize("kernel", ["exits", "gives_none", "gives_array", "gives_tuple", "raises"])
+def test_a_kernel_that_ends_or_returns_no_tensor_is_objected_to(kernel: str, folder: Path) -> None:
+    result = check(kernel)
+    assert result.exit_code == FINDINGS, result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_kernel_that_needs_a_gpu_is_no_finding(folder: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device, so the kernel has what it needs")
+    result = check("needs_gpu")
+    assert result.exit_code == UNUSABLE, result.output
+    assert "needs a GPU" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def kernel(x:\n    return x\n", "broken.py:1: syntax error"),
+        ("import no_such_package_anywhere\n", "ModuleNotFoundError: No module named 'no_such_package_anywhere'"),
+        ("import sys\nsys.exit(5)\n", "calls sys.exit(5) while it is imported"),
+        ("x = 1 / 0\n", "ZeroDivisionError: division by zero at"),
+        (
+            "import torch\nraise RuntimeError('Found no NVIDIA driver on your system')\n",
+            "needs a GPU while it is imported",
+        ),
+        ("def kernels(x):\n    return x\n", "did you mean 'kernels'?"),
+        ("kernel = 3\n", "is a int and cannot be called"),
+        ("import triton\n@triton.jit\ndef kernel(x):\n    pass\n", "give its launcher"),
+        ("print('noise')\ndef kernel(x, y, z):\n    return x\n", "cannot take the arguments of double"),
+    ],
+)
+def test_a_file_that_cannot_be_used_gives_exit_code_2_and_the_reason(source: str, words: str, folder: Path) -> None:
+    (folder / "broken.py").write_text(source)
+    sys.modules.pop("broken", None)
+    result = run("check", "broken.py:kernel", "--op", "cli_ops.py:double")
+    assert result.exit_code == UNUSABLE, result.output
+    assert words in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cli_kernels.py:right"], "says not what it computes"),
+        (["cli_kernels.py:right", "--op", "softmux"], "did you mean softmax?"),
+        (["cli_kernels.py:right", "--op", "cli_ops.py:reference"], "not an Op"),
+        (["cli_kernels.py:right", "--op", "softmax", "--against", "torch:softmax"], "is given two contracts"),
+        (["cli_kernels.py:right", "--against", "cli_ops.py:nothing"], "has no 'nothing'"),
+        (["cli_kernels.py:right", "--against", "cli_ops.py:reference", "--example", "torch.rand("], "is no argument"),
+        (["cli_kernels.py:nothing", "--op", "softmax"], "has no 'nothing'"),
+        (["nowhere.py:right", "--op", "softmax"], "there is no file nowhere.py"),
+        (["no_such_module:right", "--op", "softmax"], "there is no module 'no_such_module'"),
+        (["cli_kernels:right:more", "--op", "softmax"], "there is no module"),
+        (["cli_kernels.py", "--op", "softmax"], "does not say which function"),
+        (["nowhere.cu:right", "--op", "softmax"], "there is no file nowhere.cu"),
+        (["cli_kernels.py:right", "--op", "cli_ops.py:double", "--dtype", "float7"], "no torch dtype"),
+        (["cli_kernels.py:right", "--op", "cli_ops.py:double", "--dtype", "float16"], "has no dtype float16"),
+        (["cli_kernels.py:right", "--op", "cli_ops.py:double", "--oracle", "lunch"], "'lunch' is no lane"),
+        (["cli_kernels.py:right", "--op", "cli_ops.py:double", "--promise", "speed=high"], "the promises are"),
+    ],
+)
+def test_wrong_use_gives_exit_code_2_and_says_what_to_change(arguments: list[str], words: str, folder: Path) -> None:
+    result = run("check", *arguments)
+    assert result.exit_code == UNUSABLE, result.output
+    assert words in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_cu_file_stands_for_the_launcher_beside_it(folder: Path) -> None:
+    (folder / "scale.cu").write_text('extern "C" __global__ void scale() {}')
+    result = run("check", "scale.cu:scale", "--op", "cli_ops.py:double")
+    assert result.exit_code == UNUSABLE
+    assert "has no launcher beside it: scale.py" in result.output
+    (folder / "scale.py").write_text("def scale(x):\n    return x * 2\n")
+    sys.modules.pop("scale", None)
+    options = ("--op", "cli_ops.py:double", "--examples", "5", "--oracle", "launch")
+    assert run("check", "scale.cu:scale", *options).exit_code == OK
+
+
+def test_a_finding_is_replayed_until_it_is_repaired(folder: Path) -> None:
+    check("wrong")
+    (file,) = (folder / ".conformance/findings").iterdir()
+    options = ("--op", "cli_ops.py:double")
+    again = run("replay", str(file), *options, "--target", "cli_kernels.py:wrong")
+    assert again.exit_code == FINDINGS, again.output
+    repaired = run("replay", str(file), *options, "--target", "cli_kernels.py:right")
+    assert repaired.exit_code == OK
+    assert "accuracy no longer objects" in repaired.output
+
+
+def test_replay_says_where_the_file_is_no_finding(folder: Path) -> None:
+    (folder / "x.json").write_text("{}")
+    result = run("replay", "x.json")
+    assert result.exit_code == UNUSABLE
+    assert "is not a saved finding" in result.output
+
+
+def test_results_become_a_page(folder: Path) -> None:
+    check("wrong", "--json", "one.json")
+    check("right", "--json", "two.json")
+    result = run("report", "one.json", "two.json", "-o", "out.html")
+    assert result.exit_code == OK
+    page = (folder / "out.html").read_text()
+    assert "cli_kernels.wrong" in page
+    assert "cli_kernels.right" in page
+
+
+def test_every_oracle_is_explained() -> None:
+    for oracle in ORACLES:
+        result = run("explain", oracle)
+        assert result.exit_code == OK
+        assert "Repair" in result.output
+
+
+def test_an_op_is_explained() -> None:
+    result = run("explain", "softmax")
+    assert result.exit_code == OK, result.output
+    assert "torch.softmax" in result.output
+
+
+def test_an_unknown_name_is_explained_by_what_there_is() -> None:
+    result = run("explain", "bound")
+    assert result.exit_code == UNUSABLE
+    assert "bounds" in result.output
+
+
+def test_list_has_ops_kernels_oracles_and_promises() -> None:
+    result = run("list")
+    assert result.exit_code == OK, result.output
+    for word in ("softmax", "kernels_triton.softmax", "batch_invariance", "accumulator"):
+        assert word in result.output
+
+
+def test_doctor_says_what_is_here_and_what_is_skipped(folder: Path) -> None:
+    result = run("doctor")
+    assert result.exit_code == OK, result.output
+    assert "torch" in result.output
+    assert "kipped here" in result.output
+
+
+def test_doctor_sees_a_second_package_of_our_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "strategies").mkdir()
+    (folder / "strategies/__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(folder))
+    result = run("doctor")
+    assert result.exit_code == UNUSABLE
+    assert "package strategies" in result.output
+
+
+def test_help_shows_how_a_kernel_is_checked() -> None:
+    assert "conformance check my_kernels.py:softmax --op softmax" in run("--help").output
+
+
+def start(folder: Path, kernel: str, *more: str) -> subprocess.Popen[str]:
+    """A check in a process of its own."""
+    command = [sys.executable, "-m", "conformance", "check", f"cli_kernels.py:{kernel}", "--op", "cli_ops.py:double"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path[1:]])}
+    return subprocess.Popen(
+        [*command, "--oracle", "launch", *more], cwd=folder, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def test_threads_that_a_kernel_leaves_behind_do_not_keep_the_command_alive(folder: Path) -> None:
+    process = start(folder, "starts_thread", "--examples", "5")
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == OK, stderr
+    assert "threads that the kernel started still run" in stderr
+
+
+def test_an_interrupt_keeps_what_was_found(folder: Path) -> None:
+    process = start(folder, "slow", "--examples", "100000", "--json", "results.json")
+    deadline = time.monotonic() + 120
+    while not (folder / "running").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)  # some examples long
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=120)
+    assert "Traceback" not in stderr
+    assert "interrupted" in stdout + stderr
+    document = json.loads((folder / "results.json").read_text())
+    assert document["reports"][0]["interrupted"]
+    assert document["reports"][0]["results"][0]["examples"] > 0
+    assert process.returncode in (FINDINGS, UNUSABLE)
+
+
+def test_a_kernel_is_checked_against_a_torch_function_by_one_example(folder: Path) -> None:
+    options = ("--examples", "15", "--oracle", "launch", "--dtype", "float32", "--example", "torch.randn(4, 8)")
+    right = run("check", "cli_kernels.py:right", "--against", "cli_ops.py:reference", *options)
+    assert right.exit_code == OK, right.output
+    wrong = run("check", "cli_kernels.py:wrong", "--against", "cli_ops.py:reference", *options)
+    assert wrong.exit_code == FINDINGS, wrong.output
+
+
+def test_a_fault_of_the_suite_itself_is_said_to_be_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise AttributeError("no such thing")
+
+    monkeypatch.setattr("conformance.checking.check", broken)
+    result = check("right")
+    assert result.exit_code == UNUSABLE
+    assert "a fault of triton-conformance itself" in result.output
