@@ -16,7 +16,8 @@ class Promises:
         compute: dtype of elementwise arithmetic; None is float32 for float32 and below, else the input's.
         accumulator: dtype of sums; None is the compute dtype.
         dot: operands of matrix products in float32: kept ("ieee"), rounded to TF32, or split in three TF32 products.
-        order: summation order: "tree" (a block reduces as a tree), or "any" (atomics, split-K, one running sum).
+        order: summation order: "any" (one running sum, atomics, split-K), or "tree" (a block reduces as a tree), which
+            has the tighter bound.
         casting: "late" rounds once, at the store; "llama" rounds to the input dtype before the weight is applied.
         overflow: what a store beyond the largest finite value gives: "inf", or "saturate" (fp8 on sm_90).
         nan: "propagate" as torch does, or "ignore" as `tl.max` does.
@@ -38,7 +39,7 @@ class Promises:
     compute: torch.dtype | None = None
     accumulator: torch.dtype | None = None
     dot: Literal["ieee", "tf32", "tf32x3"] = "ieee"
-    order: Literal["tree", "any"] = "tree"
+    order: Literal["tree", "any"] = "any"
     casting: Literal["late", "llama"] = "late"
     overflow: Literal["inf", "saturate"] = "inf"
     nan: Literal["propagate", "ignore"] = "propagate"

@@ -11,6 +11,8 @@ from typing import Literal
 
 import torch
 
+from conformance import cupy_finder
+
 Runtime = Literal["interpret", "gpu"]
 
 # Torch's thread pool costs more than it gives at the sizes of the suite, and xdist already uses every core.
@@ -46,6 +48,8 @@ def select(name: Literal["auto", "interpret", "gpu"] = "auto", *, stock: bool = 
             raise RuntimeUnavailable("runtime 'gpu' was asked for, but TRITON_INTERPRET=1 is set: unset it.")
         return "gpu"
     os.environ["TRITON_INTERPRET"] = "1"
+    if not torch.cuda.is_available():
+        cupy_finder.install()
     return "interpret"
 
 
@@ -119,7 +123,7 @@ def versions() -> dict[str, str]:
         if importlib.util.find_spec(name) is None:
             found[name] = "none"
         elif name == "cupy" and current() == "interpret":
-            found[name] = "installed, not used"  # importing it without a device is slow and gives nothing
+            found[name] = "stand-in"  # `import cupy` gives the emulator
         else:
             found[name] = str(importlib.import_module(name).__version__)
     found["device"] = torch.cuda.get_device_name() if current() == "gpu" else "cpu"

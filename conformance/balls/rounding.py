@@ -75,7 +75,8 @@ def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: float = 0
         return rounded(c, mid, None, dtype, floor=floor)
     out = np.abs(mid - mid.astype(c.native))
     if not c.finite(out):
-        out = np.where(np.isfinite(mid), c.power(np.abs(mid)) * c.u, 0.0)
+        overflowing = np.where(np.isfinite(mid), c.power(np.abs(mid)) * c.u, 0.0)
+        out = np.where(np.isfinite(out), out * ROUNDED_MIDPOINT, overflowing)
         return BallTensor(c, mid, out, dtype, True)
     if not out.any():
         return BallTensor(c, mid, None, dtype)
