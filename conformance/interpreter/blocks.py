@@ -212,6 +212,10 @@ def _nan_arg(op: Callable[..., Any], empty: float) -> Callable[..., Any]:
     return arg
 
 
+# up to Triton 3.7 argmax gives the index of a NaN
+_SKIPS_NAN = "nanargmax" in stock.ReduceOps.apply_impl.__code__.co_names
+
+
 def _half_tree(name: str) -> Callable[..., Any]:
     """Sums rounded at every step of the halving tree that a warp's shuffles make."""
 
@@ -253,6 +257,9 @@ def _native(builder: Blocks, name: str, dtype: Any) -> list[tuple[Callable[..., 
         return [(most(np.fmax.reduce if name.endswith("max") else np.fmin.reduce), dtype)]
     if name.startswith(("_argmax_combine", "_argmin_combine")):
         biggest = name.startswith("_argmax")
+        if not _SKIPS_NAN:
+            value, arg = (np.max, np.argmax) if biggest else (np.min, np.argmin)
+            return [(most(value), dtype), (_decoded(arg, dtype.name) if small else arg, tl.int32)]
         value = most(np.fmax.reduce if biggest else np.fmin.reduce)
         arg = _nan_arg(np.argmax, -np.inf) if biggest else _nan_arg(np.argmin, np.inf)
         return [(value, dtype), (_decoded(arg, dtype.name) if small else arg, tl.int32)]

@@ -13,9 +13,7 @@ branch was never seen calls the kernel's Python again, with the operations up to
 
 from __future__ import annotations
 
-import ctypes
 import math
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,13 +21,11 @@ from typing import Any
 import numpy as np
 
 from conformance.interpreter.errors import HangError
+from conformance.interpreter.watchdog import Watchdog
 
 # A kernel that records more operations than this in one path does not end: the largest correct case of the suite
 # (a row of 50,000 in blocks of 16) needs 60,000.
 MOST_OPERATIONS = 2_000_000
-
-# operations are checked against the clock; what loops without one is interrupted this many seconds later
-_GRACE = 2.0
 
 Operation = Callable[..., Any]
 
@@ -204,11 +200,6 @@ class Recording:
         return self.node.value
 
 
-def _interrupt(thread: int) -> None:
-    """Raise HangError in a thread whose kernel loops without any operation."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(HangError))
-
-
 class Machine:
     """Runs batches over the tapes of one kernel, recording where a tape is missing."""
 
@@ -216,6 +207,7 @@ class Machine:
         self.waiting: list[Batch] = []
         self.batch: Batch | None = None
         self.recording: Recording | None = None
+        self.watchdog = Watchdog()
         self.deadline = float("inf")
         self.seconds = 0.0
 
@@ -272,16 +264,13 @@ class Machine:
     def record(self, batch: Batch, record: Callable[[Recording], None]) -> None:
         """Call the kernel's Python for a batch whose tape is missing."""
         recording = self.recording = Recording(self, batch)
-        alarm = threading.Timer(self.seconds + _GRACE, _interrupt, (threading.get_ident(),))
-        alarm.daemon = True
-        alarm.start()
         try:
-            record(recording)
+            with self.watchdog.watch(self.seconds):
+                record(recording)
         except BaseException:
             recording.node.clear()
             raise
         finally:
-            alarm.cancel()
             self.recording = None
         recording.node.recorded = True
 

@@ -74,7 +74,13 @@ class _Rewriter(stock.ASTTransformer):  # type: ignore[misc]
     def __init__(self, chains: bool) -> None:
         self.chains, self.loops = chains, 0
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802 - ast's names
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:  # noqa: N802 - ast's names
+        if self.chains:  # up to Triton 3.8 the right side of an assignment is not visited
+            node.value = self.visit(node.value)
+        result: ast.AST = super().visit_Assign(node)
+        return result
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
         word = "and" if isinstance(node.op, ast.And) else "or"
         return _call("both", [ast.Constant(word), *map(_later, node.values)], node)
