@@ -30,8 +30,8 @@ _FAR = 2**64
 def integer(data: Data, low: int, high: int) -> int:
     """An integer from `low` to `high`, both included, each equally likely; `low` is the simplest.
 
-    It is drawn even where they are equal: of two draws Hypothesis takes the one with fewer choices for the simpler, so a
-    large size must not save the choices that depend on it. `high - low` must stay below 2**20.
+    It is drawn even where they are equal: of two draws Hypothesis takes the one with fewer choices for the simpler, so
+    a large size must not save the choices that depend on it. `high - low` must stay below 2**20.
     """
     return data.draw_integer(_FAR, _FAR + high - low, shrink_towards=_FAR) - _FAR + low
 

@@ -16,9 +16,22 @@ def drawn(name, lane="numeric", examples=60):
     return sample(kst.calls(**OPERATIONS[name], lane=lane), examples)
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_no_draw_is_rejected_in_a_thousand(name):
-    values, rejected = sample(kst.calls(**OPERATIONS[name]), 1000)
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        kst.tensors("a", "2*b", optional=True),
+        kst.indices("n", into=7, ignore=-1),
+        kst.masks("m", "n"),
+        kst.outputs("n"),
+        kst.calls(**OPERATIONS["dropout"]),
+        kst.calls(**OPERATIONS["scatter"]),
+        kst.calls(**OPERATIONS["scaled_matmul"], lane="special"),
+        kst.calls(**OPERATIONS["grouped_attention"], lane="exact"),
+    ],
+    ids=repr,
+)
+def test_no_draw_is_rejected_in_a_thousand(strategy):
+    values, rejected = sample(strategy, 1000)
 
     assert rejected == 0
     assert len(values) == 1000
