@@ -19,6 +19,7 @@ from conformance.emulator.abi import (
     ELEMENT,
     IGNORED,
     INIT,
+    MAX_SPACES,
     RED_ZONE,
     SHARED,
     TRACKED,
@@ -108,20 +109,13 @@ class Program:
         self._function(f"emu_launch_{self._number(name)}", None)(pointers, ctypes.byref(launch), ctypes.byref(report))
 
     @functools.cached_property
-    def variable_spaces(self) -> list[SpaceStruct]:
-        """The structures of the program's own variables, whose state lives as long as the program."""
-        return [
-            SpaceStruct(
-                self.base + v.offset,
-                v.size,
-                0,
-                0,
-                s.ctypes.data,
-                4,
-                IGNORED if v.guard else (SHARED if v.shared else 0) | TRACKED,
-            )
-            for v, s in zip(self.variables, self._states, strict=True)
-        ]
+    def table(self) -> ctypes.Array[SpaceStruct]:
+        """Room for the structures of one launch; those of the program's own variables come first and stay."""
+        table = (SpaceStruct * MAX_SPACES)()
+        for i, (v, state) in enumerate(zip(self.variables, self._states, strict=True)):
+            flags = IGNORED if v.guard else (SHARED if v.shared else 0) | TRACKED
+            table[i] = SpaceStruct(self.base + v.offset, v.size, 0, 0, state.ctypes.data, 4, flags)
+        return table
 
     def dynamic_space(self, size: int) -> SpaceStruct:
         """The structure of `size` bytes of dynamic shared memory."""
