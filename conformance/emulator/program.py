@@ -179,21 +179,25 @@ class Program:
     def _key(self) -> str:
         folders = tuple(f[2:] for f in self._flags if f.startswith("-I"))
         return toolchain.digest(
-            self.text, self.path, self.checked, self._flags, self.exports, included(self.text, folders)
+            self.text,
+            self.path,
+            self.checked,
+            self._compile_flags(),
+            self._flags,
+            self.exports,
+            included(self.text, folders),
         )
+
+    def _compile_flags(self) -> list[str]:
+        # DWARF 4: addr2line of binutils 2.40 reads g++ 12's file numbers of DWARF 5 off by one
+        mode = toolchain.checked_flags() if self.checked else toolchain.FAST
+        return [*toolchain.COMMON, *toolchain.machine_flags(), "-g1", "-gdwarf-4", *mode]
 
     def _build(self) -> pathlib.Path:
         key = self._key()
         exports = "".join(f"\nEMU_EXPORT({number}, {name})" for name, number in self.exports.items())
         text = f'#line 1 "{self.path}"\n{rewritten(self.text)}\n#line 1 "exports"{exports}\n'
-        # DWARF 4: addr2line of binutils 2.40 reads g++ 12's file numbers of DWARF 5 off by one
-        flags = [
-            *toolchain.COMMON,
-            *toolchain.machine_flags(),
-            "-g1",
-            "-gdwarf-4",
-            *(toolchain.checked_flags() if self.checked else toolchain.FAST),
-        ]
+        flags = self._compile_flags()
         include = ["-I", str(toolchain.RUNTIME / "include"), "-include", "emulator.h"]
 
         def make(path: pathlib.Path) -> None:
