@@ -94,17 +94,18 @@ def launch(
     with _lock:
         memory: list[Memory] = []
         if program.checked:
-            memory, spaces = _memory(program, name, args, shared, observation)
+            memory, table = _memory(program, name, args, shared, observation), program.table
+            count = len(memory)
         else:
             spaces = _storages(args, observation) if isolated else []
+            count, table = len(spaces), (SpaceStruct * max(1, len(spaces)))(*spaces)
         settings = Launch()
         settings.grid[:], settings.block[:] = grid, block
         settings.dynamic_bytes = shared
         settings.order = ORDERS[observation.order] if observation else 0
         settings.seed = observation.seed + 1 if observation else 1
         settings.checked, settings.isolated = program.checked, isolated
-        table = (SpaceStruct * max(1, len(spaces)))(*spaces)
-        settings.spaces, settings.space = len(spaces), ctypes.cast(table, ctypes.POINTER(SpaceStruct))
+        settings.spaces, settings.space = count, ctypes.cast(table, ctypes.POINTER(SpaceStruct))
         settings.pool = _pool(program)
         settings.seconds = seconds
         report = _report
@@ -149,24 +150,25 @@ def record(observation: Observation, name: str, grid: tuple[int, int, int], bloc
 
 def _memory(
     program: Program, name: str, args: Sequence[Any], shared: int, observation: Observation | None
-) -> tuple[list[Memory], list[SpaceStruct]]:
-    """What the kernel may touch, and the structures that say so to the runtime."""
+) -> list[Memory]:
+    """What the kernel may touch, in the order of the program's table, which is filled."""
     known = shadows(observation.arena) if observation else []
     covered = {r.tensor.untyped_storage().data_ptr() for s in known for r in s.regions}
     for parameter, value in zip(program.signature(name).parameters, args, strict=True):
         if isinstance(value, torch.Tensor) and (at := value.untyped_storage().data_ptr()) not in covered:
             covered.add(at)
             known.append(unknown(value, parameter.name))
-    memory: list[Memory] = [*known, *program.variables]
-    spaces = [s.space for s in known] + program.variable_spaces
-    if shared:
-        memory.append(Variable("dynamic shared memory", 0, shared, shared=True))
-        spaces.append(program.dynamic_space(shared))
-    if len(spaces) > MAX_SPACES:
+    memory: list[Memory] = [*program.variables, *known]
+    if len(memory) >= MAX_SPACES:
         raise LaunchError(
-            f"{name}: {len(spaces)} tensors and shared arrays are in reach; the emulator checks at most {MAX_SPACES}"
+            f"{name}: {len(memory)} tensors and shared arrays are in reach; the emulator checks fewer than {MAX_SPACES}"
         )
-    return memory, spaces
+    for i, shadow in enumerate(known, start=len(program.variables)):
+        program.table[i] = shadow.space
+    if shared:
+        program.table[len(memory)] = program.dynamic_space(shared)
+        memory.append(Variable("dynamic shared memory", 0, shared, shared=True))
+    return memory
 
 
 @functools.cache

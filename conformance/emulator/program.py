@@ -19,6 +19,7 @@ from conformance.emulator.abi import (
     ELEMENT,
     IGNORED,
     INIT,
+    MAX_SPACES,
     RED_ZONE,
     SHARED,
     TRACKED,
@@ -108,20 +109,13 @@ class Program:
         self._function(f"emu_launch_{self._number(name)}", None)(pointers, ctypes.byref(launch), ctypes.byref(report))
 
     @functools.cached_property
-    def variable_spaces(self) -> list[SpaceStruct]:
-        """The structures of the program's own variables, whose state lives as long as the program."""
-        return [
-            SpaceStruct(
-                self.base + v.offset,
-                v.size,
-                0,
-                0,
-                s.ctypes.data,
-                4,
-                IGNORED if v.guard else (SHARED if v.shared else 0) | TRACKED,
-            )
-            for v, s in zip(self.variables, self._states, strict=True)
-        ]
+    def table(self) -> ctypes.Array[SpaceStruct]:
+        """Room for the structures of one launch; those of the program's own variables come first and stay."""
+        table = (SpaceStruct * MAX_SPACES)()
+        for i, (v, state) in enumerate(zip(self.variables, self._states, strict=True)):
+            flags = IGNORED if v.guard else (SHARED if v.shared else 0) | TRACKED
+            table[i] = SpaceStruct(self.base + v.offset, v.size, 0, 0, state.ctypes.data, 4, flags)
+        return table
 
     def dynamic_space(self, size: int) -> SpaceStruct:
         """The structure of `size` bytes of dynamic shared memory."""
@@ -185,21 +179,25 @@ class Program:
     def _key(self) -> str:
         folders = tuple(f[2:] for f in self._flags if f.startswith("-I"))
         return toolchain.digest(
-            self.text, self.path, self.checked, self._flags, self.exports, included(self.text, folders)
+            self.text,
+            self.path,
+            self.checked,
+            self._compile_flags(),
+            self._flags,
+            self.exports,
+            included(self.text, folders),
         )
+
+    def _compile_flags(self) -> list[str]:
+        # DWARF 4: addr2line of binutils 2.40 reads g++ 12's file numbers of DWARF 5 off by one
+        mode = toolchain.checked_flags() if self.checked else toolchain.FAST
+        return [*toolchain.COMMON, *toolchain.machine_flags(), "-g1", "-gdwarf-4", *mode]
 
     def _build(self) -> pathlib.Path:
         key = self._key()
         exports = "".join(f"\nEMU_EXPORT({number}, {name})" for name, number in self.exports.items())
         text = f'#line 1 "{self.path}"\n{rewritten(self.text)}\n#line 1 "exports"{exports}\n'
-        # DWARF 4: addr2line of binutils 2.40 reads g++ 12's file numbers of DWARF 5 off by one
-        flags = [
-            *toolchain.COMMON,
-            *toolchain.machine_flags(),
-            "-g1",
-            "-gdwarf-4",
-            *(toolchain.checked_flags() if self.checked else toolchain.FAST),
-        ]
+        flags = self._compile_flags()
         include = ["-I", str(toolchain.RUNTIME / "include"), "-include", "emulator.h"]
 
         def make(path: pathlib.Path) -> None:

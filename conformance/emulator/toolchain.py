@@ -170,4 +170,4 @@ def runtime_object() -> pathlib.Path:
     def make(path: pathlib.Path) -> None:
         run([compiler(), *COMMON, *machine_flags(), *FAST, "-c", str(RUNTIME / "runtime.cpp"), "-o", str(path)])
 
-    return build(f"runtime-{digest(COMMON, machine_flags())}.o", make)
+    return build(f"runtime-{digest(COMMON, machine_flags(), FAST)}.o", make)
