@@ -46,7 +46,9 @@ class Domain:
         if self.kind == "ties":
             unit = self.low
             reach = 2.0 ** (f.digits - 1) / 2
-            return (numpy.clip(numpy.floor(x / unit), -reach, reach - 1) + 0.5) * unit
+            return (
+                numpy.clip(numpy.floor(numpy.clip(x, -reach * unit, reach * unit) / unit), -reach, reach - 1) + 0.5
+            ) * unit
         return numpy.clip(x, self.low, self.high)
 
     def whole(self, low: int, high: int) -> tuple[int, int]:

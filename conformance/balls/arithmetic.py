@@ -95,6 +95,11 @@ def rounded_quotient(
         rad = ra / np.abs(b)
     if rad is not None and not c.finite(rad):
         rad = np.where(np.isnan(rad), np.inf, rad)
+    if rb is None and b.size == 1 and math.frexp(abs(b.item()))[0] == 0.5:
+        # by a power of two: the reciprocal and the product with it are exact, unless the result is subnormal
+        size = np.abs(mid)
+        if c.finite(size) and not ((size < c.tiny) & (size > 0)).any():
+            return BallTensor(c, mid, rad, dtype, rad is not None and not c.finite(rad))
     return rounded(c, mid, rad, dtype, (x, y, (mid, rad)), ulps=c.div, floor=c.eta + c.flush)
 
 

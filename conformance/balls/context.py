@@ -69,6 +69,8 @@ class Context:
             row.function: (row.float64 if double else row.ulp(promises.profile)) * 2 * self.u for row in accuracy.TABLE
         }
         self.div = self.ulps["div"]
+        # sqrt.approx promises 2**-23 relative to the result (PTX ISA), which is less than its 2 ulp
+        self.root_relative = 2 * self.u if self.ulps["sqrt"] > 1.5 * self.u else 0.0
         accumulator = promises.accumulator or compute
         self.acc_u = max(FORMATS[accumulator].unit * (self.u / self.unit), self.u)
         self.dot_operand = TF32_OPERAND if promises.dot == "tf32" and not double else 0.0
@@ -92,6 +94,10 @@ class Context:
         if n <= 1:
             return 0
         return n - 1 if self.promises.order == "any" else min(n - 1, math.ceil(n / 256) + 24)
+
+    def root_error(self, root: Array) -> Array:
+        """Largest error of a square root whose exact value is `root`."""
+        return np.asarray(root * self.root_relative if self.root_relative else self.power(root) * self.ulps["sqrt"])
 
     def gamma(self, h: int, u: float) -> float:
         """Higham's gamma: the relative growth of `h` roundings of unit `u` (inf where the bound says nothing)."""

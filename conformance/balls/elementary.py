@@ -45,7 +45,7 @@ def exponent_error(c: Context, mid: Array, rad: Array | None) -> Array | None:
 def growth(argument: Array) -> Array:
     """exp(argument) - 1, from above and cheaply: a + a*a for a <= 1."""
     if argument.size and not argument.max() <= 1:
-        return np.where(np.isnan(argument), np.inf, np.expm1(np.minimum(argument, 800.0)))
+        return np.where(np.isnan(argument), np.inf, np.expm1(np.minimum(argument, 700.0)))
     return argument + argument * argument
 
 
@@ -142,7 +142,12 @@ def sqrt(x: Any) -> BallTensor:
     c = CURRENT.get()
     mid, rad = operand(c, x)
     value = np.sqrt(mid)
-    return rounded(c, value, root_spread(c, value, mid, rad), _floating(x), ((mid, rad),), ulps=c.ulps["sqrt"])
+    spread = root_spread(c, value, mid, rad)
+    if c.root_relative:
+        wide = c.root_error(value if spread is None else value + spread)
+        spread = wide if spread is None else wide + spread
+        return rounded(c, value, spread, _floating(x), ((mid, rad),), ulps=0.0)
+    return rounded(c, value, spread, _floating(x), ((mid, rad),), ulps=c.ulps["sqrt"])
 
 
 def root_spread(c: Context, root: Array, mid: Array, rad: Array | None) -> Array | None:
@@ -174,8 +179,7 @@ def reciprocal_root(c: Context, mid: Array, rad: Array | None) -> tuple[Array, A
     spread = root_spread(c, root, mid, rad)
     # error of sqrt and div in excess of what the rounding of rsqrt will account for
     size = np.abs(value)
-    relative = c.ulps["sqrt"] * c.power(root) / root
-    excess = size * relative + (c.div - c.ulps["rsqrt"]) * c.power(size)
+    excess = size * (c.root_error(root) / root) + (c.div - c.ulps["rsqrt"]) * c.power(size)
     excess = np.maximum(excess, 0) * (1 + 4 * c.u)
     if spread is None:
         out = excess

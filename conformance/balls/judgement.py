@@ -175,7 +175,10 @@ def ulps_between(got: float, exact: float, form: Format | None) -> float:
     if form is None or not math.isfinite(difference):
         return difference if difference == difference else math.inf
     power = max(math.frexp(exact)[1] - 1, form.emin) if exact else form.emin
-    return math.ldexp(difference, form.precision - 1 - power) if difference else 0.0
+    try:
+        return math.ldexp(difference, form.precision - 1 - power)
+    except OverflowError:  # a huge error of a tiny value
+        return math.inf
 
 
 def _judge_exact(got: torch.Tensor, ball: Ball) -> Verdict:

@@ -112,11 +112,20 @@ def _finite(size: Array, rad: Array | None) -> Array:
     return np.where(np.isfinite(size), size, 0) + (0 if rad is None else rad)
 
 
+def stored(c: Context, value: Any) -> tuple[Array, Array | None]:
+    """An operand of a product: what was computed before may be rounded to its dtype, as tensor cores need it."""
+    mid, rad = operand(c, value)
+    form = FORMATS.get(value.dtype)
+    if rad is None or form is None or form.unit <= c.unit:
+        return mid, rad
+    return mid, rad + form.unit * c.power(np.abs(mid) + rad) + form.half_spacing
+
+
 def matmul(a: Any, b: Any) -> BallTensor:
     """The matrix product."""
     c = CURRENT.get()
     unit, product = _units(c, a, b)
-    mid, rad, over = product_of(c, operand(c, a), operand(c, b), unit, product)
+    mid, rad, over = product_of(c, stored(c, a), stored(c, b), unit, product)
     return BallTensor(c, mid, rad, result_dtype(a, b), over)
 
 
@@ -140,7 +149,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> BallTensor:
     w, rw = operand(c, weight)
     turned = (np.swapaxes(w, -1, -2), None if rw is None else np.swapaxes(rw, -1, -2)) if w.ndim > 1 else (w, rw)
     start = None if bias is None else operand(c, bias)
-    mid, rad, over = product_of(c, operand(c, x), turned, unit, product, start=start)
+    mid, rad, over = product_of(c, stored(c, x), turned, unit, product, start=start)
     return BallTensor(c, mid, rad, result_dtype(x, weight), over)
 
 
@@ -253,9 +262,8 @@ def scaled_dot_product_attention(
     keys = s.shape[-1]
     tiles = min(max(keys - 1, 0), math.ceil(keys / 16))
     probabilities, prob_rad = softmax_of(c, s, rs, -1, rescales=tiles)
-    if value.dtype in HALVES or value.dtype in FLOAT8:
-        form = FORMATS[value.dtype]
-        prob_rad = prob_rad + form.unit * (probabilities + prob_rad) + form.half_spacing
+    _, prob_rad_stored = stored(c, BallTensor(c, probabilities, prob_rad, value.dtype))
+    prob_rad = extent(prob_rad_stored, probabilities)
     v, rv = operand(c, value)
     v_unit, v_product = _units(c, value)
     out, spread, over = product_of(c, (probabilities, prob_rad), (v, rv), v_unit, v_product)

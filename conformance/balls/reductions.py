@@ -115,7 +115,7 @@ def divided(c: Context, mid: Array, rad: Array | None, n: float, dtype: torch.dt
     spread = None if rad is None else rad / n
     mantissa, exponent = math.frexp(n)
     if mantissa == 0.5 and c.div < 2 * c.u:
-        return rounded(c, value, spread, dtype, ((mid, rad),), ulps=0.0, floor=c.eta)  # IEEE division by a power of two
+        return rounded(c, value, spread, dtype, ((mid, rad),), ulps=0.0, floor=c.eta + c.flush)  # IEEE: exact
     # error of the reciprocal relative to itself: it lies in a binade of its own
     relative = c.div * math.ldexp(1.0, (1 if mantissa == 0.5 else 0) - exponent) * n
     own = np.abs(value) * relative

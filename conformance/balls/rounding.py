@@ -77,6 +77,8 @@ def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: float = 0
     if not c.finite(out):
         out = np.where(np.isfinite(mid), c.power(np.abs(mid)) * c.u, 0.0)
         return BallTensor(c, mid, out, dtype, True)
+    if not out.any():
+        return BallTensor(c, mid, None, dtype)
     out *= ROUNDED_MIDPOINT
     return BallTensor(c, mid, out, dtype)
 

@@ -1,1 +1,1 @@
-"""Benchmarks that make every figure in the documentation."""
+"""Measurements of the suite itself; `conformance bench NAME` runs them."""

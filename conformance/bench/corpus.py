@@ -73,7 +73,8 @@ class Program:
     def run(self, backend: Backend, text: str, order: Order, seed: int) -> tuple[list[Event], list[torch.Tensor]]:
         """The events of one launch of `text` (the program's own, or a variant's), and its tensors afterwards."""
         tensors = self.tensors()
-        arena, args, left = Arena(), [], list(tensors)
+        arena, left = Arena(), list(tensors)
+        args: list[torch.Tensor | int | float] = []
         for a in self.arguments:
             if isinstance(a, Tensor):
                 filled = a.role in (Role.IN, Role.INOUT)
@@ -89,7 +90,7 @@ class Program:
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """A racy variant of a program: one barrier, fence, wait or atomic less. `reason` says why one is not racy after all."""
+    """A racy variant of a program: one order less; `reason` says why it is no race after all."""
 
     program: Program
     mutant: Mutant
@@ -120,12 +121,15 @@ def _program(path: pathlib.Path) -> Program:
     text = path.read_text(encoding="utf-8")
     first = text.partition("\n")[0]
     if not first.startswith("// grid "):
-        raise ValueError(f"{path}: the first line must say how to launch it: // grid 2, block 64; in x float32 128; n 128")
+        raise ValueError(
+            f"{path}: the first line must say how to launch it: // grid 2, block 64; in x float32 128; n 128"
+        )
     launch, *rest = [part.strip() for part in first[3:].split(";")]
     sizes = re.fullmatch(r"grid ([\d ]+), block ([\d ]+)", launch)
     if sizes is None:
         raise ValueError(f"{path}: cannot read `{launch}`")
-    shared, arguments = 0, []
+    shared = 0
+    arguments: list[Tensor | int | float] = []
     for part in rest:
         words = part.split()
         if words[0] == "shared":

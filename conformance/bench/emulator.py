@@ -1,13 +1,14 @@
 """Milliseconds a launch: CUDA sources in the emulator against the same operations in the Triton interpreter.
 
-    python -m conformance.bench.emulator --json emulator.json
-    python -m conformance.bench.emulator --corpus tests/emulator/corpus --write docs/cuda.md
+python -m conformance.bench.emulator --json emulator.json
+python -m conformance.bench.emulator --corpus tests/emulator/corpus --write docs/cuda.md
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import gc
 import importlib
 import json
@@ -59,7 +60,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print; see the module's first lines."""
     parser = argparse.ArgumentParser(prog="conformance bench emulator", description="Time CUDA sources on the CPU.")
     parser.add_argument("--json", metavar="PATH", help="write the figures as JSON")
-    parser.add_argument("--corpus", metavar="DIR", type=pathlib.Path, help="recall and false alarms on a folder of programs instead")
+    parser.add_argument(
+        "--corpus", metavar="DIR", type=pathlib.Path, help="recall and false alarms on a folder of programs instead"
+    )
     parser.add_argument("--write", metavar="PAGE", type=pathlib.Path, help="put the corpus table into a page")
     parser.add_argument("--interpreter", choices=("stock", "ours"), help=argparse.SUPPRESS)  # the child process's part
     options = parser.parse_args(argv)
@@ -118,7 +121,7 @@ def _emulator_times(*, checked: bool) -> dict[str, float | None]:
         for case in CASES:
             kernel = _kernel("kernels_cuda", case.operation)
             args = case.arguments()
-            found[case.name] = None if kernel is None else _best(lambda k=kernel, a=args: _once(k, a, trace=checked))
+            found[case.name] = None if kernel is None else _best(functools.partial(_once, kernel, args, trace=checked))
     finally:
         launcher.set_backend(before)
     return found
@@ -147,7 +150,7 @@ def _interpreter_times(*, stock: bool) -> dict[str, float | None]:
         if kernel is not None and not found and not stock:
             interpreter.install()
         args = case.arguments()
-        found[case.name] = None if kernel is None else _best(lambda k=kernel, a=args: _once(k, a, trace=not stock))
+        found[case.name] = None if kernel is None else _best(functools.partial(_once, kernel, args, trace=not stock))
     return found
 
 
@@ -162,7 +165,9 @@ def _kernel(package: str, operation: str) -> Operation | None:
 def _child(which: str) -> dict[str, Any]:
     """The interpreter's times, measured in a process of their own: Triton decides at import who runs a kernel."""
     command = [sys.executable, "-m", "conformance.bench.emulator", "--interpreter", which]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TRITON_INTERPRET": "1"}, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "TRITON_INTERPRET": "1"}, check=False
+    )
     if done.returncode:
         print(f"the {which} interpreter was not measured: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
         return {}
@@ -172,7 +177,9 @@ def _child(which: str) -> dict[str, Any]:
 
 def _corpus(folder: pathlib.Path, page: pathlib.Path | None, path: str | None) -> None:
     backend = Backend(seconds=5.0)
-    alarms, rows, missed, launches = 0, [], [], 0
+    alarms = launches = 0
+    missed: list[str] = []
+    rows: list[tuple[str, int, int, int, int]] = []
     for program in programs(folder):
         right = [program.run(backend, program.text, order, seed)[0] for order, seed in SCHEDULES]
         alarms += sum(map(len, right))
@@ -190,11 +197,17 @@ def _corpus(folder: pathlib.Path, page: pathlib.Path | None, path: str | None) -
             if not any(seen):
                 missed.append(_name(program, variant))
         rows.append((program.name, racy, caught, first, equivalent))
-    total = [sum(r[i] for r in rows) for i in range(1, 5)]
+    total = [sum(column) for column in zip(*(row[1:] for row in rows), strict=True)]
     table = _table(rows, total, alarms, launches, missed)
     print(table)
     if path:
-        figures = {"programs": len(rows), "variants": total[0], "caught": total[1], "first_schedule": total[2], "false_alarms": alarms}
+        figures = {
+            "programs": len(rows),
+            "variants": total[0],
+            "caught": total[1],
+            "first_schedule": total[2],
+            "false_alarms": alarms,
+        }
         pathlib.Path(path).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     if page:
         text = page.read_text(encoding="utf-8")
@@ -202,10 +215,14 @@ def _corpus(folder: pathlib.Path, page: pathlib.Path | None, path: str | None) -
         page.write_text(f"{before}{MARKERS[0]}\n{table}\n{MARKERS[1]}{rest.split(MARKERS[1])[1]}", encoding="utf-8")
 
 
-def _table(rows: list[tuple[str, int, int, int, int]], total: list[int], alarms: int, launches: int, missed: list[str]) -> str:
+def _table(
+    rows: list[tuple[str, int, int, int, int]], total: list[int], alarms: int, launches: int, missed: list[str]
+) -> str:
     lines = [
-        f"{len(rows)} programs that are right, {launches} launches under {len(SCHEDULES)} schedules: **{alarms} false alarms**. "
-        f"{total[0]} racy variants: **{total[1]} caught** ({total[2]} under the first schedule alone), {total[0] - total[1]} missed.",
+        f"{len(rows)} programs that are right, {launches} launches under {len(SCHEDULES)} schedules: "
+        f"**{alarms} false alarms**. "
+        f"{total[0]} racy variants: **{total[1]} caught** ({total[2]} under the first schedule alone), "
+        f"{total[0] - total[1]} missed.",
         "",
         "| program | racy variants | caught | caught, first schedule | variants that are no race |",
         "|---|---|---|---|---|",

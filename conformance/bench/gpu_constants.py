@@ -199,6 +199,7 @@ def roots_and_quotients() -> list[Row]:
     wide, quotient = x.double(), x.double() / y.double()
     return [
         Row("x / y", worst_ulp(binary("div", x, y), quotient), BY_NAME["div"].nvidia, "ulp"),
+        Row("x / 4", worst_ulp(binary("div", x, torch.full_like(x, 4.0)), wide / 4), 0.0, "ulp", "assumed exact"),
         Row("tl.div_rn", worst_ulp(binary("div_rn", x, y), quotient), 0.5, "ulp"),
         Row("tl.sqrt", worst_ulp(unary("sqrt", x), torch.sqrt(wide)), BY_NAME["sqrt"].nvidia, "ulp"),
         Row("tl.sqrt_rn", worst_ulp(unary("sqrt_rn", x), torch.sqrt(wide)), 0.5, "ulp"),

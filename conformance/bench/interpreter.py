@@ -75,7 +75,7 @@ def _ours() -> dict[str, Any]:
 
 
 def _suite_rate() -> float:
-    """Examples per CPU second of the suite's launch tests of the four seed ops in float32, drawing and judging included."""
+    """Examples per CPU second of the launch tests of the four seed ops in float32, drawing and judging included."""
     import torch
 
     import conformance
@@ -103,30 +103,35 @@ def _suite_rate() -> float:
 
 
 def _stock_rate() -> float:
-    """The rate of a plain Hypothesis test of the same ops and kernels: draw, build, reference, launch; nothing judged."""
+    """The rate of a plain Hypothesis test of the same ops and kernels: draw, build, reference, launch; no judging."""
+    import kernels_triton
+    from conformance import ops
+
+    started = time.process_time()
+    done = sum(_examples(getattr(ops, name), getattr(kernels_triton, name)) for name in _OPS)
+    return done / (time.process_time() - started)
+
+
+def _examples(op: Any, kernel: Callable[..., Any]) -> int:
+    """How many examples of a plain Hypothesis test of a kernel ran."""
     import torch
     from hypothesis import HealthCheck, given, settings
 
-    import kernels_triton
     import strategies as kst
-    from conformance import ops
 
     done = 0
-    started = time.process_time()
-    for name in _OPS:
-        op, kernel = getattr(ops, name), getattr(kernels_triton, name)
 
-        @settings(max_examples=_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-        @given(kst.calls(op.inputs, axes=op.axes, dtype=torch.float32))
-        def run(call: kst.Call, op: Any = op, kernel: Any = kernel) -> None:
-            nonlocal done
-            arguments = call.build().values()
-            op.reference(*arguments)
-            kernel(*arguments)
-            done += 1
+    @settings(max_examples=_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(kst.calls(op.inputs, axes=op.axes, dtype=torch.float32))
+    def run(call: kst.Call) -> None:
+        nonlocal done
+        arguments = call.build().values()
+        op.reference(*arguments)
+        kernel(*arguments)
+        done += 1
 
-        run()
-    return done / (time.process_time() - started)
+    run()
+    return done
 
 
 def _child(regime: str) -> dict[str, Any]:

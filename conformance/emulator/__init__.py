@@ -1,7 +1,7 @@
 """CUDA source text on the CPU: every thread runs, every access is checked."""
 
 from conformance.emulator.backend import Backend, Handle
-from conformance.emulator.launch import KernelFailure, LaunchError, launch
+from conformance.emulator.launch import KernelError, LaunchError
 from conformance.emulator.program import Program, load
 from conformance.emulator.shadow import Shadow, unwritten
 from conformance.emulator.signature import ArgumentError, Parameter, Signature
@@ -12,14 +12,13 @@ __all__ = [
     "Backend",
     "CompileError",
     "Handle",
-    "KernelFailure",
+    "KernelError",
     "LaunchError",
     "Parameter",
     "Program",
     "Shadow",
     "Signature",
     "ToolchainError",
-    "launch",
     "load",
     "unwritten",
 ]

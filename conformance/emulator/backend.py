@@ -37,7 +37,9 @@ class Backend:
     launch of the same kernel found nothing, or `isolation` is "never".
     """
 
-    def __init__(self, isolation: Literal["always", "untrusted", "never"] = "untrusted", seconds: float = SECONDS) -> None:
+    def __init__(
+        self, isolation: Literal["always", "untrusted", "never"] = "untrusted", seconds: float = SECONDS
+    ) -> None:
         self.isolation = isolation
         self.seconds = seconds
         self._trusted: set[tuple[Handle, str]] = set()
@@ -67,7 +69,7 @@ class Backend:
         *,
         values: Sequence[Any] | None = None,
     ) -> None:
-        """Launch a kernel; `signature` is not needed, since the compiler's own is checked; `values` are packed arguments.
+        """Launch a kernel; `values` are packed arguments. The compiler's own signature is checked, not `signature`.
 
         Raises:
             LaunchError: CUDA would refuse the configuration.

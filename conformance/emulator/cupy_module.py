@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.dlpack
 
 from conformance import observation
 from conformance.emulator.backend import Backend, Handle, three
@@ -167,7 +168,9 @@ def read_as_cupy(signature: Signature, args: Sequence[Any]) -> tuple[list[Any], 
     for parameter, value in zip(signature.parameters, args, strict=True):
         given, kind = _bytes(signature, parameter, value)
         # behind a short argument lies whatever lies there
-        values.append((ctypes.c_char * max(1, parameter.size)).from_buffer_copy((given + b"\xff" * 16)[: max(1, parameter.size)]))
+        values.append(
+            (ctypes.c_char * max(1, parameter.size)).from_buffer_copy((given + b"\xff" * 16)[: max(1, parameter.size)])
+        )
         if detail := _misread(parameter, value, given, kind):
             problems.append(Event(Kind.ACCESS_WIDTH, parameter.name, detail, kernel=signature.kernel))
     return values, problems
@@ -202,12 +205,17 @@ def _misread(p: Parameter, value: Any, given: bytes, kind: str) -> str | None:
         return f"an array is passed for `{p}`, which is no pointer: its address is read as the value"
     if p.letter in _FLOATS and (kind != "f" or len(given) != p.size):
         width = f"{len(given)} bytes of {'a float' if kind == 'f' else 'an integer'}"
-        return f"{what} for `{p}`: CuPy passes {width}, of which the kernel reads {p.size}: pass numpy.{_NUMPY[p.letter]}"
+        return (
+            f"{what} for `{p}`: CuPy passes {width}, of which the kernel reads {p.size}: pass numpy.{_NUMPY[p.letter]}"
+        )
     if p.letter in _INTEGERS:
         if kind not in "iub":
-            return f"{what} for `{p}`: the kernel reads the bits of a float as an integer: pass numpy.{_NUMPY[p.letter]}"
+            return (
+                f"{what} for `{p}`: the kernel reads the bits of a float as an integer: pass numpy.{_NUMPY[p.letter]}"
+            )
         if len(given) < p.size:
-            return f"{what} for `{p}`: CuPy passes {len(given)} bytes, the kernel reads {p.size}: pass numpy.{_NUMPY[p.letter]}"
+            widths = f"CuPy passes {len(given)} bytes, the kernel reads {p.size}"
+            return f"{what} for `{p}`: {widths}: pass numpy.{_NUMPY[p.letter]}"
         low = int.from_bytes(given[: p.size], "little", signed=p.letter.islower())
         if low != int(value):
             return f"{what} for `{p}`: the kernel reads the low {p.size} bytes, {low}"
@@ -217,7 +225,8 @@ def _misread(p: Parameter, value: Any, given: bytes, kind: str) -> str | None:
 
 
 _NUMPY = {
-    "f": "float32", "d": "float64", "e": "float16", "y": "uint16", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16",
+    "f": "float32", "d": "float64", "e": "float16", "y": "uint16", "b": "int8", "B": "uint8",
+    "h": "int16", "H": "uint16",
     "i": "int32", "I": "uint32", "q": "int64", "Q": "uint64",
 }  # fmt: skip
 _backend = Backend()
@@ -255,13 +264,17 @@ class Device(Stream):
     id = 0
     compute_capability = "90"
     attributes = types.MappingProxyType(
-        {"MultiProcessorCount": 132, "MaxSharedMemoryPerBlock": DEFAULT_SHARED, "MaxSharedMemoryPerBlockOptin": MAX_SHARED}
+        {
+            "MultiProcessorCount": 132,
+            "MaxSharedMemoryPerBlock": DEFAULT_SHARED,
+            "MaxSharedMemoryPerBlockOptin": MAX_SHARED,
+        }
     )
 
 
 def from_dlpack(tensor: Any) -> ndarray:
     """The tensor as an array, without a copy."""
-    return tensor if isinstance(tensor, ndarray) else ndarray(torch.from_dlpack(tensor))
+    return tensor if isinstance(tensor, ndarray) else ndarray(torch.utils.dlpack.from_dlpack(tensor))
 
 
 def asarray(value: Any) -> ndarray:
@@ -293,9 +306,19 @@ def module() -> types.ModuleType:
         runtime=runtime,
         compiler=compiler,
     )
-    numbers = {n: getattr(np, n) for n in ("float16", "float32", "float64", "bool_", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)))}
+    numbers = {
+        n: getattr(np, n)
+        for n in ("float16", "float32", "float64", "bool_", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)))
+    }
     _fill(
-        cupy, ndarray=ndarray, RawKernel=RawKernel, RawModule=RawModule, from_dlpack=from_dlpack, asarray=asarray, cuda=cuda, **numbers
+        cupy,
+        ndarray=ndarray,
+        RawKernel=RawKernel,
+        RawModule=RawModule,
+        from_dlpack=from_dlpack,
+        asarray=asarray,
+        cuda=cuda,
+        **numbers,
     )
     cupy.__path__ = []
     cuda.__path__ = []

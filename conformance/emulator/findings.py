@@ -33,7 +33,9 @@ _ACCESS = ("reads", "writes", "atomically updates")
 Memory = Shadow | Variable  # what a space of the launch stands for
 
 
-def events(report: Report, program: Program, kernel: str, memory: Sequence[Memory], grid: tuple[int, int, int]) -> list[Event]:
+def events(
+    report: Report, program: Program, kernel: str, memory: Sequence[Memory], grid: tuple[int, int, int]
+) -> list[Event]:
     """The events of one launch, in the order in which they were found."""
     found = [report.finding[i] for i in range(report.findings)]
     sites = program.sites([a for f in found for a in (f.site, f.other_site)])
@@ -94,7 +96,11 @@ def _detail(
     if kind is Kind.UNINITIALIZED_READ:
         return f"{verb} of {where}, which nothing has written"
     other = _block(f.other_block, grid)
-    who = f"thread {tuple(f.other_thread)}" if other == tuple(f.block) else f"block {other} thread {tuple(f.other_thread)}"
+    who = (
+        f"thread {tuple(f.other_thread)}"
+        if other == tuple(f.block)
+        else f"block {other} thread {tuple(f.other_thread)}"
+    )
     return f"{_ACCESS[f.now]} {where}, which {who} {_ACCESS[f.other_kind]}, and nothing orders the two"
 
 

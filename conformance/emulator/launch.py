@@ -28,10 +28,11 @@ DEFAULT_SHARED = 48 * 1024  # without it
 SECONDS = 60.0  # a launch that takes longer hangs; the slowest clean corpus launch takes 0.1 s
 
 _pools: list[int] = []
+_report = Report()  # 20 KB, whose zeros would cost more than a small launch
 _lock = threading.RLock()  # stacks and shadow memory are shared by all programs of the process
 
 
-class KernelFailure(RuntimeError):
+class KernelError(RuntimeError):
     """A launch that nothing observes crashed, hung, met a failed assertion or could not go on."""
 
 
@@ -50,9 +51,14 @@ def check_configuration(
     for word, sizes, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
         for axis, size, limit in zip("xyz", sizes, limits, strict=True):
             if not 1 <= size <= limit:
-                raise LaunchError(f"{kernel}: invalid configuration: {word} {tuple(sizes)}: {axis} = {size} is outside 1..{limit}")
+                raise LaunchError(
+                    f"{kernel}: invalid configuration: {word} {tuple(sizes)}: {axis} = {size} is outside 1..{limit}"
+                )
     if math.prod(block) > MAX_THREADS:
-        raise LaunchError(f"{kernel}: invalid configuration: block {tuple(block)} has {math.prod(block)} threads, CUDA allows {MAX_THREADS}")
+        raise LaunchError(
+            f"{kernel}: invalid configuration: block {tuple(block)} has {math.prod(block)} threads,"
+            f" {MAX_THREADS} are allowed"
+        )
     if not 0 <= shared <= shared_limit:
         raise LaunchError(
             f"{kernel}: invalid argument: {shared} bytes of dynamic shared memory, {shared_limit} are allowed"
@@ -75,12 +81,13 @@ def launch(
 ) -> list[Event]:
     """What the launch did wrong, which `observation` has then too; an unchecked program can only crash, hang or stick.
 
-    `values` are the arguments as ctypes values, where the caller has packed them. `isolated` runs the launch in a child process, whose results are taken over when it ends well.
+    `values` are the arguments as ctypes values, where the caller has packed them. `isolated` runs the launch
+    in a child process, whose results are taken over when it ends well.
 
     Raises:
         ArgumentError: an argument does not fit the kernel's signature.
         KeyError: the program has no such kernel.
-        KernelFailure: something went wrong, and there is no observation to tell.
+        KernelError: something went wrong, and there is no observation to tell.
     """
     if values is None:
         values = program.signature(name).pack(args)
@@ -100,7 +107,7 @@ def launch(
         settings.spaces, settings.space = len(spaces), ctypes.cast(table, ctypes.POINTER(SpaceStruct))
         settings.pool = _pool(program)
         settings.seconds = seconds
-        report = Report()
+        report = _report
         program.run(name, values, settings, report)
         found = events(report, program, name, memory, grid) if report.findings else []
         if report.failed:
@@ -113,7 +120,7 @@ def launch(
         observation.events.extend(found)
         observation.float_atomics |= bool(report.float_atomics)
     elif found and not program.checked:
-        raise KernelFailure("; ".join(map(str, found)))
+        raise KernelError("; ".join(map(str, found)))
     return found
 
 
@@ -151,12 +158,14 @@ def _memory(
             covered.add(at)
             known.append(unknown(value, parameter.name))
     memory: list[Memory] = [*known, *program.variables]
-    spaces = [s.space() for s in known] + program.variable_spaces
+    spaces = [s.space for s in known] + program.variable_spaces
     if shared:
         memory.append(Variable("dynamic shared memory", 0, shared, shared=True))
         spaces.append(program.dynamic_space(shared))
     if len(spaces) > MAX_SPACES:
-        raise LaunchError(f"{name}: {len(spaces)} tensors and shared arrays are in reach; the emulator checks at most {MAX_SPACES}")
+        raise LaunchError(
+            f"{name}: {len(spaces)} tensors and shared arrays are in reach; the emulator checks at most {MAX_SPACES}"
+        )
     return memory, spaces
 
 

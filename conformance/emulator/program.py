@@ -32,7 +32,9 @@ from conformance.emulator.source import Kernel, included, kernels, rewritten
 from conformance.events import Site
 
 # What NVRTC takes and the host compiler does not, or what would change the host's arithmetic.
-_NVRTC_ONLY = re.compile(r"^(--?gpu-architecture|-arch|--?std|-std|--?use_fast_math|-fmad|--fmad|-default-device|--device|-lineinfo|-G$|--maxrregcount|-w$|--ptxas)")
+_NVRTC_ONLY = re.compile(
+    r"^(--?gpu-architecture|-arch|--?std|-std|--?use_fast_math|-fmad|--fmad|-default-device|--device|-lineinfo|-G$|--maxrregcount|-w$|--ptxas)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,14 +56,24 @@ class Program:
         ToolchainError: there is no compiler.
     """
 
-    def __init__(self, text: str, *, checked: bool, options: Sequence[str] = (), path: str | None = None, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        checked: bool,
+        options: Sequence[str] = (),
+        path: str | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
         self.text = text
         self.checked = checked
         self.kernels = {k.name: k for k in kernels(text)}
         exported = [k.name for k in self.kernels.values() if k.callable_by_name]
         self.exports = {name: f"{i}" for i, name in enumerate([*exported, *names])}
         if not self.exports:
-            raise toolchain.CompileError('the text has no kernel that can be called by name: declare one `extern "C" __global__ void`')
+            raise toolchain.CompileError(
+                'the text has no kernel that can be called by name: declare one `extern "C" __global__ void`'
+            )
         named = re.match(r'\s*#\s*line\s+\d+\s+"([^"]+)"', text)
         self.path = path or (named[1] if named else f"{next(iter(self.exports))}.cu")
         self._flags = [o for o in options if not _NVRTC_ONLY.match(o)]
@@ -99,7 +111,15 @@ class Program:
     def variable_spaces(self) -> list[SpaceStruct]:
         """The structures of the program's own variables, whose state lives as long as the program."""
         return [
-            SpaceStruct(self.base + v.offset, v.size, 0, 0, s.ctypes.data, 4, IGNORED if v.guard else (SHARED if v.shared else 0) | TRACKED)
+            SpaceStruct(
+                self.base + v.offset,
+                v.size,
+                0,
+                0,
+                s.ctypes.data,
+                4,
+                IGNORED if v.guard else (SHARED if v.shared else 0) | TRACKED,
+            )
             for v, s in zip(self.variables, self._states, strict=True)
         ]
 
@@ -113,7 +133,9 @@ class Program:
         """The address of stacks and shadow cells, made by this program's copy of the runtime."""
         address = self._function("emu_pool", ctypes.c_void_p)()
         if not address:
-            raise MemoryError("the CUDA emulator could not reserve address space for stacks and shadow memory (ulimit -v)")
+            raise MemoryError(
+                "the CUDA emulator could not reserve address space for stacks and shadow memory (ulimit -v)"
+            )
         return int(address)
 
     def sites(self, addresses: Sequence[int]) -> dict[int, Site | None]:
@@ -150,7 +172,9 @@ class Program:
 
     def _number(self, name: str) -> str:
         if name not in self.exports:
-            raise KeyError(f"{self.path} has no kernel {name!r} that can be called by name; it has {', '.join(self.exports)}")
+            raise KeyError(
+                f"{self.path} has no kernel {name!r} that can be called by name; it has {', '.join(self.exports)}"
+            )
         return self.exports[name]
 
     def _function(self, name: str, result: Any) -> Any:
@@ -160,22 +184,55 @@ class Program:
 
     def _key(self) -> str:
         folders = tuple(f[2:] for f in self._flags if f.startswith("-I"))
-        return toolchain.digest(self.text, self.path, self.checked, self._flags, self.exports, included(self.text, folders))
+        return toolchain.digest(
+            self.text, self.path, self.checked, self._flags, self.exports, included(self.text, folders)
+        )
 
     def _build(self) -> pathlib.Path:
         key = self._key()
         exports = "".join(f"\nEMU_EXPORT({number}, {name})" for name, number in self.exports.items())
         text = f'#line 1 "{self.path}"\n{rewritten(self.text)}\n#line 1 "exports"{exports}\n'
         # DWARF 4: addr2line of binutils 2.40 reads g++ 12's file numbers of DWARF 5 off by one
-        flags = [*toolchain.COMMON, *toolchain.machine_flags(), "-g1", "-gdwarf-4", *(toolchain.checked_flags() if self.checked else toolchain.FAST)]
+        flags = [
+            *toolchain.COMMON,
+            *toolchain.machine_flags(),
+            "-g1",
+            "-gdwarf-4",
+            *(toolchain.checked_flags() if self.checked else toolchain.FAST),
+        ]
         include = ["-I", str(toolchain.RUNTIME / "include"), "-include", "emulator.h"]
 
         def make(path: pathlib.Path) -> None:
             source, unit = path.with_suffix(".cu"), path.with_suffix(".o")
             try:
                 source.write_text(text)
-                toolchain.run([toolchain.compiler(), *flags, *include, *self._flags, "-x", "c++", "-c", str(source), "-o", str(unit)])
-                toolchain.run([toolchain.compiler(), "-shared", str(unit), str(toolchain.runtime_object()), "-lm", "-lrt", "-Wl,-Bsymbolic", "-o", str(path)])
+                toolchain.run(
+                    [
+                        toolchain.compiler(),
+                        *flags,
+                        *include,
+                        *self._flags,
+                        "-x",
+                        "c++",
+                        "-c",
+                        str(source),
+                        "-o",
+                        str(unit),
+                    ]
+                )
+                toolchain.run(
+                    [
+                        toolchain.compiler(),
+                        "-shared",
+                        str(unit),
+                        str(toolchain.runtime_object()),
+                        "-lm",
+                        "-lrt",
+                        "-Wl,-Bsymbolic",
+                        "-o",
+                        str(path),
+                    ]
+                )
             finally:
                 source.unlink(missing_ok=True)
                 unit.unlink(missing_ok=True)
@@ -188,7 +245,13 @@ class Program:
             own = _runtime_names()
             plain = _data_symbols(self.library_path, "-C")
             variables = [
-                (re.sub(r"\(.*\)|<.*>", "", nice[3]).split("::")[-1], at, size, name.startswith("_ZZ"), name.startswith("_ZGV"))
+                (
+                    re.sub(r"\(.*\)|<.*>", "", nice[3]).split("::")[-1],
+                    at,
+                    size,
+                    name.startswith("_ZZ"),
+                    name.startswith("_ZGV"),
+                )
                 for (at, size, _, name), nice in zip(raw, plain, strict=True)
                 if name not in own and "emu_red_zone" not in name and not name.startswith(("_ZT", "__", "completed"))
             ]
@@ -212,6 +275,8 @@ def _runtime_names() -> frozenset[str]:
 
 
 @functools.cache
-def load(text: str, *, checked: bool, options: tuple[str, ...] = (), path: str | None = None, names: tuple[str, ...] = ()) -> Program:
+def load(
+    text: str, *, checked: bool, options: tuple[str, ...] = (), path: str | None = None, names: tuple[str, ...] = ()
+) -> Program:
     """The program of a text, compiled once in this process."""
     return Program(text, checked=checked, options=options, path=path, names=names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -20,8 +21,9 @@ class Shadow:
 
     def __init__(self, regions: Sequence[Region]) -> None:
         self.regions = tuple(regions)
-        self.low = min(_start(r.tensor) for r in regions)
-        high = max(_start(r.tensor) + _span(r.tensor) for r in regions)
+        starts = [_start(r.tensor) for r in regions]
+        self.low = min(starts)
+        high = max(start + _span(r.tensor) for start, r in zip(starts, regions, strict=True))
         self.size = max(0, high - self.low)
         storage = regions[0].tensor.untyped_storage()
         self.margins = (self.low - storage.data_ptr(), max(0, storage.data_ptr() + storage.nbytes() - high))
@@ -29,8 +31,7 @@ class Shadow:
         self.stopped = False
         self._filled: set[int] = set()
         for region in regions:
-            writable = 0 if region.role is Role.IN else WRITABLE
-            self._elements(region.tensor)[...] |= ELEMENT | writable
+            self._mark(region.tensor, ELEMENT if region.role is Role.IN else ELEMENT | WRITABLE)
             if previous := region.shadow if isinstance(region.shadow, Shadow) else None:
                 self._elements(region.tensor)[...] |= previous._elements(region.tensor) & INIT
             region.shadow = self
@@ -40,9 +41,10 @@ class Shadow:
         """Take in that a region holds values now (the launcher filled it between two launches)."""
         for region in self.regions:
             if (region.initialized or region.role in (Role.IN, Role.INOUT)) and id(region) not in self._filled:
-                self._elements(region.tensor)[...] |= INIT
+                self._mark(region.tensor, INIT)
                 self._filled.add(id(region))
 
+    @functools.cached_property
     def space(self) -> SpaceStruct:
         """The structure that the runtime reads."""
         tracked = any(r.role is not Role.IN for r in self.regions)
@@ -56,6 +58,13 @@ class Shadow:
         missing = ((self._elements(tensor) & INIT) == 0).any(axis=-1)
         count = int(missing.sum())
         return count, tuple(int(i) for i in np.argwhere(missing)[0]) if count else None
+
+    def _mark(self, tensor: torch.Tensor, bits: int) -> None:
+        if tensor.is_contiguous():  # most are, and a slice costs a tenth of a strided view
+            start = _start(tensor) - self.low
+            self.state[start : start + tensor.numel() * tensor.element_size()] |= bits
+        else:
+            self._elements(tensor)[...] |= bits
 
     def _elements(self, tensor: torch.Tensor) -> npt.NDArray[np.uint8]:
         """The state bytes of the elements: the tensor's shape, and one axis more for the bytes of an element."""
@@ -88,7 +97,7 @@ def shadows(arena: Arena) -> list[Shadow]:
 def unknown(tensor: torch.Tensor, name: str) -> Shadow:
     """The shadow of a tensor that no arena knows: its whole storage, filled and writable."""
     storage = tensor.untyped_storage()
-    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload]
+    flat = torch.empty(0, dtype=torch.uint8).set_(storage)
     return Shadow([Region(name, flat, Role.SCRATCH, initialized=True)])
 
 
@@ -115,26 +124,29 @@ def locate(regions: Iterable[Region], address: int) -> tuple[Region, tuple[int, 
 
 
 def _index(tensor: torch.Tensor, offset: int) -> tuple[int, ...] | None:
-    """The logical index of the element at a byte offset, None between elements (exact where elements do not overlap)."""
+    """The logical index of the element at a byte offset, None between elements (exact where none overlap)."""
     if offset < 0 or tensor.numel() == 0:
         return None
     rest = offset // tensor.element_size()
     index = [0] * tensor.dim()
-    for axis in sorted(range(tensor.dim()), key=lambda a: -tensor.stride(a)):
-        if tensor.stride(axis) > 0 and tensor.shape[axis] > 1:
-            index[axis] = min(rest // tensor.stride(axis), tensor.shape[axis] - 1)
-            rest -= index[axis] * tensor.stride(axis)
+    strides = [int(s) for s in tensor.stride()]
+    for axis in sorted(range(len(strides)), key=strides.__getitem__, reverse=True):
+        if strides[axis] > 0 and tensor.shape[axis] > 1:
+            index[axis] = min(rest // strides[axis], tensor.shape[axis] - 1)
+            rest -= index[axis] * strides[axis]
     return tuple(index) if rest == 0 else None
 
 
 def _start(tensor: torch.Tensor) -> int:
     if tensor.data_ptr():
-        return tensor.data_ptr()
-    return tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.element_size()
+        return int(tensor.data_ptr())
+    return int(tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.element_size())
 
 
 def _span(tensor: torch.Tensor) -> int:
     if tensor.numel() == 0:
         return 0
+    if tensor.is_contiguous():
+        return int(tensor.numel()) * tensor.element_size()
     last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    return (last + 1) * tensor.element_size()
+    return int(last + 1) * tensor.element_size()

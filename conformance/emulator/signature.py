@@ -51,7 +51,6 @@ class Parameter:
         text = _LETTERS[self.letter][0]
         return f"{'const ' * self.constant}{text}{'*' * self.pointer} {self.name}"
 
-
     def mismatch(self, tensor: torch.Tensor) -> str | None:
         """What is wrong with a tensor for this pointer, None when it fits."""
         cpp, _, dtypes = _LETTERS[self.letter]
@@ -86,16 +85,22 @@ class Signature:
             value = value.tobytes() if isinstance(value, np.void) else value.item()
         if isinstance(value, torch.Tensor):
             if not p.pointer:
-                raise ArgumentError(f"{self.kernel}: parameter `{p}` is no pointer, but a tensor of {value.dtype} was given")
+                raise ArgumentError(
+                    f"{self.kernel}: parameter `{p}` is no pointer, but a tensor of {value.dtype} was given"
+                )
             if value.device.type != "cpu":
-                raise ArgumentError(f"{self.kernel}: the tensor for `{p}` lies on {value.device}; the emulator takes CPU tensors")
+                raise ArgumentError(
+                    f"{self.kernel}: the tensor for `{p}` lies on {value.device}; the emulator takes CPU tensors"
+                )
             if wrong := p.mismatch(value):
                 raise ArgumentError(f"{self.kernel}: {wrong}")
             return ctypes.c_void_p(value.data_ptr())
         if p.pointer:
             if value is None:
                 return ctypes.c_void_p(0)
-            raise ArgumentError(f"{self.kernel}: parameter `{p}` is a pointer, but {value!r} ({type(value).__name__}) was given")
+            raise ArgumentError(
+                f"{self.kernel}: parameter `{p}` is a pointer, but {value!r} ({type(value).__name__}) was given"
+            )
         if p.letter in _INTEGERS:
             return self._pack_integer(p, value, scalar)
         if p.letter == "?" and isinstance(value, bool | int):
@@ -107,13 +112,17 @@ class Signature:
             return scalar(int(torch.tensor(float(value), dtype=dtype).view(torch.int16)) & 0xFFFF)
         if p.letter in "x" and isinstance(value, bytes):
             if len(value) != p.size:
-                raise ArgumentError(f"{self.kernel}: parameter `{p}` is {p.size} bytes long, but {len(value)} bytes were given")
+                raise ArgumentError(
+                    f"{self.kernel}: parameter `{p}` is {p.size} bytes long, but {len(value)} bytes were given"
+                )
             return (ctypes.c_char * p.size).from_buffer_copy(value)
         raise ArgumentError(f"{self.kernel}: parameter `{p}` cannot take {value!r} ({type(value).__name__})")
 
     def _pack_integer(self, p: Parameter, value: Any, scalar: Any) -> Any:
         if not isinstance(value, int):
-            raise ArgumentError(f"{self.kernel}: parameter `{p}` is an integer, but {value!r} ({type(value).__name__}) was given")
+            raise ArgumentError(
+                f"{self.kernel}: parameter `{p}` is an integer, but {value!r} ({type(value).__name__}) was given"
+            )
         packed = scalar(value)
         if packed.value != value:
             raise ArgumentError(f"{self.kernel}: {value} does not fit parameter `{p}`")

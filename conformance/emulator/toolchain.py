@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 RUNTIME = pathlib.Path(__file__).resolve().parent / "runtime"
 
-# -ffp-contract=off: results must not depend on the host's multiply-add. -fno-threadsafe-statics: `__shared__` arrays are
-# function statics, and half has a constructor. -fno-toplevel-reorder: red zones stay beside their arrays.
+# -ffp-contract=off: results must not depend on the host's multiply-add. -fno-threadsafe-statics: `__shared__` arrays
+# are function statics, and half has a constructor. -fno-toplevel-reorder: red zones stay beside their arrays.
 COMMON = (
     "-std=c++17",
     "-fPIC",
@@ -28,7 +28,7 @@ COMMON = (
     "-fno-finite-loops",  # an endless loop must stay one
     "-w",
 )
-FAST = ("-O2",)
+FAST = ("-O2", "-fno-optimize-sibling-calls")  # a tail call would hide the line that calls the runtime
 
 
 class ToolchainError(RuntimeError):
@@ -50,8 +50,14 @@ def compiler() -> str:
     for name in [wanted] if wanted else ["g++", "clang++"]:
         if found := shutil.which(name):
             return found
-    missing = f"$CONFORMANCE_CXX names {wanted!r}, which is not on the path" if wanted else "neither g++ nor clang++ is on the path"
-    raise ToolchainError(f"CUDA kernels run on the CPU through a C++17 compiler, and {missing}. Install g++ (Debian: apt install g++).")
+    missing = (
+        f"$CONFORMANCE_CXX names {wanted!r}, which is not on the path"
+        if wanted
+        else "neither g++ nor clang++ is on the path"
+    )
+    raise ToolchainError(
+        f"CUDA kernels run on the CPU through a C++17 compiler, and {missing}. Install g++ (Debian: apt install g++)."
+    )
 
 
 def tool(name: str) -> str:
@@ -62,14 +68,30 @@ def tool(name: str) -> str:
     """
     if found := shutil.which(name):
         return found
-    raise ToolchainError(f"the CUDA emulator needs `{name}` of GNU binutils, which is not on the path (Debian: apt install binutils).")
+    raise ToolchainError(
+        f"the CUDA emulator needs `{name}` of GNU binutils, which is not on the path (Debian: apt install binutils)."
+    )
 
 
 def checked_flags() -> tuple[str, ...]:
     """The flags of a checked build: every access calls the runtime first, and a float4 copy stays one access."""
     if "clang" in pathlib.Path(compiler()).name:
-        return ("-O1", "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write=1")
-    return ("-O1", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0", "-fno-tree-sra", "-fno-toplevel-reorder")
+        return (
+            "-O1",
+            "-fsanitize=thread",
+            "-mllvm",
+            "-tsan-instrument-func-entry-exit=0",
+            "-mllvm",
+            "-tsan-instrument-read-before-write=1",
+        )
+    return (
+        "-O1",
+        "-fsanitize=thread",
+        "--param",
+        "tsan-instrument-func-entry-exit=0",
+        "-fno-tree-sra",
+        "-fno-toplevel-reorder",
+    )
 
 
 @functools.cache
@@ -120,8 +142,6 @@ def run(command: Sequence[str]) -> str:
     if done.returncode:
         raise CompileError(done.stderr)
     return done.stdout
-
-
 
 
 def build(target: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:

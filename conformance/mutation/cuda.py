@@ -1,4 +1,4 @@
-"""Mutants of CUDA source text, one edit each: a suite that is worth its time objects to every one that changes behaviour."""
+"""Mutants of CUDA source text, one edit each: the suite must object to every one that changes behaviour."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _SYNC = re.compile(
 _VOTE = re.compile(r"\b__syncthreads_(?:or|and|count)\s*\(")
 _ATOMIC = re.compile(r"(?<=[;{})\s])(atomicAdd)\s*\(")
 _COMPARISON = re.compile(r"(?<=[\w\])]) (<=|>=|<|>) (?=[\w(&*-])")
-_STRIDE = re.compile(r"\*\s*(\w*(?:stride|pitch|columns|cols)\w*|[a-z]\.\w*(?:stride|row|col)\w*|\bn\b|\bk\b|\bN\b|\bK\b)(?!\s*[\w(])", re.I)
+_STRIDE = re.compile(
+    r"\*\s*(\w*(?:stride|pitch|columns|cols)\w*|[a-z]\.\w*(?:stride|row|col)\w*|\bn\b|\bk\b|\bN\b|\bK\b)(?!\s*[\w(])",
+    re.I,
+)
 _IF = re.compile(r"\bif\s*(?=\()")
 _AND = re.compile(r"&&")
 
@@ -39,8 +42,8 @@ _AND = re.compile(r"&&")
 def mutants(text: str) -> Iterator[Mutant]:
     """Every single-edit mutant of `text`, in the order of the kinds below and of the lines.
 
-    Kinds: "delete" a barrier, fence, sync or wait; "plain" for an atomic add; "widen" and "narrow" a comparison; "stride" one
-    too large; "unmask" an `if`; "drop" one side of an `&&`.
+    Kinds: "delete" a barrier, fence, sync or wait; "plain" for an atomic add; "widen" and "narrow" a comparison;
+    "stride" one too large; "unmask" an `if`; "drop" one side of an `&&`.
 
     >>> [str(m) for m in mutants("if (i < n) s[i] = 0;\\n__syncthreads();")][0]
     'line 2: delete: `__syncthreads();` -> ``'
@@ -116,7 +119,7 @@ def _other(operator: str) -> str:
 
 
 def _operand_before(text: str, end: int) -> int:
-    """The start of the left operand of the `&&` at `end`: back to an open bracket, `&&`, `||`, `?`, `=`, `,`, `;` or `return`."""
+    """The start of the left operand of the `&&` at `end`: behind `(`, `&&`, `||`, `?`, `=`, `,`, `;` or `return`."""
     depth = 0
     for i in range(end - 1, -1, -1):
         depth += (text[i] in ")]}") - (text[i] in "([{")

@@ -1,4 +1,4 @@
-"""The lane `offsets`: calls whose strides reach past 2**31 elements, over memory that is never committed."""
+"""The lane `offsets`: calls that reach past 2**31 elements or 65535 programs, over memory that is never committed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 
 import strategies as kst
 from conformance import runtime
-from conformance.events import Kind
+from conformance.events import Event, Kind
 from conformance.failures import OffsetsFailure
 from conformance.launch import Settings
 from conformance.memory import lazy
@@ -21,6 +21,10 @@ from strategies import Call
 from strategies.tensors import TensorStrategy
 
 LAW = offsets.LAW
+
+# One more than a grid's y and z may have (CUDA C++ Programming Guide, technical specifications).
+LONG = 65536
+_LARGEST_GRID = (2**31 - 1, 65535, 65535)
 
 # What a wrapped offset does: it leaves the tensor, and the value is wrong where it happens to hit something.
 _SYMPTOMS = offsets.KINDS | {Kind.OUT_OF_BOUNDS_READ, Kind.OUT_OF_BOUNDS_WRITE, Kind.GAP_READ, Kind.GAP_WRITE}
@@ -39,19 +43,43 @@ def strided_arguments(trial: Trial) -> tuple[str, ...]:
     )
 
 
+def long_axes(trial: Trial) -> tuple[str, ...]:
+    """The axes of the op that may be longer than a grid's second dimension: named, free, and without a limit."""
+    limits = dict(trial.promises.limits)
+    named = {n for names in trial.op.argument_axes().values() for n in names if n is not None}
+    return tuple(sorted(n for n in named if n not in trial.op.axes and limits.get(n, LONG) >= LONG))
+
+
 def skip(trial: Trial) -> str | None:
     """Why the lane does not apply to a trial, None if it does."""
     if runtime.current() != "interpret":
         return "huge strides lie over lazily committed memory, which only the CPU has"
-    if trial.promises.offsets == "int32":
-        return "the kernel promises 32-bit offsets only"
-    if not strided_arguments(trial):
-        return "no argument may have padded rows"
+    if not strided_arguments(trial) and not long_axes(trial):
+        return "no argument may have padded rows, and no axis is free to be long"
     return None
 
 
 def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
-    """Calls of the op in which the rows of one argument lie 2**31 elements apart, all together."""
+    """Calls of the op in which one argument's rows span 2**31 elements, or one axis is longer than a grid's y and z."""
+    sources = []
+    if strided_arguments(trial) and trial.promises.offsets != "int32":
+        sources.append(_spread(trial, dtype))
+    for name in long_axes(trial):
+        sources.append(_lengthened(trial, dtype, name))
+    return st.one_of(sources)
+
+
+def _lengthened(trial: Trial, dtype: torch.dtype | None, name: str) -> SearchStrategy[Call]:
+    others = {n: kst.sizes(min=1, max=2) for n in long_axes(trial) if n != name}
+    return trial.op.calls(
+        dtype=dtype,
+        layouts=("contiguous",),
+        replaced={**others, name: kst.fixed(LONG)},
+        max_elements=8 * LONG,
+    )
+
+
+def _spread(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
     base = trial.op.calls(dtype=dtype, layouts=("contiguous",), limits=dict(trial.promises.limits))
 
     def spread(drawn: tuple[Call, str]) -> Call:
@@ -66,6 +94,8 @@ def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
 
 def check(trial: Trial, call: Call) -> list[Objection]:
     """Object to overflow, to accesses outside the arguments, and to wrong values of a launch over huge strides."""
+    if LONG in call.sizes.values():
+        return _grid(trial, call)
     if all(v.layout.is_contiguous for v in call.tensors.values()):
         return []
     launch = trial.launch(call, Settings(allocator=lazy))
@@ -77,6 +107,18 @@ def check(trial: Trial, call: Call) -> list[Objection]:
         dataclasses.replace(o, failure=OffsetsFailure, law=LAW, summary=f"{_what(call)}: {o.summary}")
         for o in (*crash.check(trial, launch), *accuracy.check(trial, launch))
     ]
+
+
+def _grid(trial: Trial, call: Call) -> list[Objection]:
+    """Object to a grid that CUDA does not launch; the geometry says it, and nothing runs."""
+    for geometry in trial.launch(call, Settings(allocator=lazy, dry=True)).geometry:
+        for axis, size, limit in zip("xyz", geometry.grid, _LARGEST_GRID, strict=True):
+            if size > limit:
+                long = ", ".join(f"{n}={s}" for n, s in call.sizes.items() if s == LONG)
+                summary = f"{long}: {geometry.kernel} has grid {geometry.grid}; CUDA launches at most {limit} in {axis}"
+                event = Event(Kind.GRID_LIMIT, geometry.kernel, summary, kernel=geometry.kernel)
+                return [Objection(OffsetsFailure, LAW, summary, events=(event,))]
+    return []
 
 
 def _what(call: Call) -> str:

@@ -39,7 +39,7 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
         if trial.promises.nan == "ignore":
             wrong &= (one != 1) & (other != 1)
         verdict = balls.judge(mine, expected.balls[i], trial.promises)
-        undecided = torch.from_numpy(balls.undecided(expected.balls[i]))
+        undecided = torch.as_tensor(balls.undecided(expected.balls[i]))
         wrong &= (undecided & (classes == 0)) | _mask(verdict.wrong, wrong)
         if bool(wrong.any()):
             index = tuple(int(k) for k in wrong.nonzero()[0])

@@ -77,7 +77,13 @@ class Machine:
     def sqrt(self, x: Array) -> Array:
         if self.flush:
             x = np.where(x < np.finfo(np.float32).tiny, 0, x).astype(np.float32)
-        return self.off(np.sqrt(self.wide(x)), "sqrt")
+        exact = np.sqrt(self.wide(x))
+        if not self.gpu or self.real is not np.float32:
+            return exact.astype(self.real)
+        # relative 2**-23, the rounding of the result included
+        spread = self.rng.uniform(-1, 1, exact.shape) if self.skew == 0 else self.skew
+        half = 0.5 * np.spacing(exact.astype(np.float32)).astype(np.float64)
+        return (exact + spread * np.maximum(exact * 2.0**-23 - half, 0)).astype(np.float32)
 
     def rsqrt(self, x: Array) -> Array:
         if self.by_rsqrt and self.gpu:

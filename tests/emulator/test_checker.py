@@ -247,14 +247,16 @@ FAULTS = {
     "an endless loop": Planted(
         Kind.HANG, "volatile float* p = out; p[threadIdx.x] = 0; while (p[threadIdx.x] FAULT 0) {}", "==", "!="
     ),
-    "an endless loop that touches no memory": Planted(Kind.HANG, "out[threadIdx.x] = 0; while (n FAULT 64) {}", "==", "!="),
+    "an endless loop that touches no memory": Planted(
+        Kind.HANG, "out[threadIdx.x] = 0; while (n FAULT 64) {}", "==", "!="
+    ),
     "too deep a recursion": Planted(
         Kind.CRASH,
         "out[threadIdx.x] = deep(n FAULT);",
         "* 100000",
         "",
-        signature="__device__ int deep(int n) { volatile int a[64]; a[n % 64] = n; return n ? deep(n - 1) + a[n % 64] : 0; }\n"
-        + SIGNATURE,
+        signature="__device__ int deep(int n) {\n"
+        "volatile int a[64]; a[n % 64] = n; return n ? deep(n - 1) + a[n % 64] : 0; }\n" + SIGNATURE,
         block=1,
     ),
 }

@@ -53,7 +53,9 @@ def _life(x: torch.Tensor) -> torch.Tensor:
 
 
 def _ones(x: torch.Tensor, size: int) -> torch.Tensor:
-    return torch.nn.functional.conv1d(x[None, None], torch.ones(1, 1, size, dtype=torch.float64), padding=size // 2)[0, 0]
+    return torch.nn.functional.conv1d(x[None, None], torch.ones(1, 1, size, dtype=torch.float64), padding=size // 2)[
+        0, 0
+    ]
 
 
 def _blocks(x: torch.Tensor, size: int) -> torch.Tensor:

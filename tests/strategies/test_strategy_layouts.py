@@ -35,7 +35,7 @@ def test_the_kind_is_read_off_the_geometry(shape, strides, offset, kind):
 
 @pytest.mark.parametrize("kind", kst.LAYOUTS)
 def test_every_kind_is_found_and_found_alone(kind):
-    strategy = kst.tensors("a", "b", "c")
+    strategy = kst.tensors("a", "b", "c") if kind == "permuted" else kst.tensors("a", "b")
 
     find_any(strategy, lambda tensor: kind in tensor.layout.kinds)
     assert minimal(strategy, lambda tensor: kind in tensor.layout.kinds).layout.kinds == (kind,)
