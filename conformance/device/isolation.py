@@ -35,6 +35,8 @@ _IMPORT_SECONDS = 300.0
 # Seconds that a process whose socket has closed takes to be gone, and one that was killed while its kernel ran.
 _DYING_SECONDS = 5.0
 _REAP_SECONDS = 15.0
+# Not `-m`, which would load the module a second time, as `__main__`.
+_NURSERY = "import sys; from conformance.device.worker import main; main(int(sys.argv[1]))"
 # Workers in reserve once one has ended; each holds a CUDA context of some 500 MB.
 _RESERVES = 3
 # Bytes of what a child prints that are kept, the last ones.
@@ -176,7 +178,7 @@ class Process:
         }
         with theirs:
             self._nursery = subprocess.Popen(
-                [sys.executable, "-m", "conformance.device.worker", str(theirs.fileno())],
+                [sys.executable, "-c", _NURSERY, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
