@@ -64,8 +64,7 @@ class Gone(Exception):
 
 
 class Process:
-    """A nursery and its workers: one is at work, and where forking works one more is in reserve, three once a worker
-    has ended: what ends one call often ends the next."""
+    """A nursery and its workers: one at work and, where forking works, one in reserve, three once one has ended."""
 
     def __init__(self) -> None:
         self._nursery: subprocess.Popen[bytes] | None = None
@@ -116,10 +115,7 @@ class Process:
         raise AssertionError("unreachable")
 
     def share(self, key: str, requests: Sequence[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
-        """The answers of workers of their own that take a request each, all at once; none of those that end instead.
-
-        Nothing where workers cannot be forked.
-        """
+        """The answers of workers of their own that take a request each; none where they end or cannot fork."""
         if not self._ready_worker(key).forked:
             return []
         workers = [self._fork() for _ in requests]
