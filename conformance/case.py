@@ -22,7 +22,6 @@ from conformance.report.records import CaseResult, thin
 from conformance.trial import Trial
 from strategies import Call
 
-
 # Hypothesis spends half of a run on climbing a target: with few examples that costs variety and finds less.
 _CLIMBING = 1000
 

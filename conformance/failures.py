@@ -158,6 +158,12 @@ class AgreementFailure(ConformanceFailure):
     oracle = "agreement"
 
 
+class ParityFailure(ConformanceFailure):
+    """A kernel on a GPU and the same kernel in the interpreter do not agree on a call."""
+
+    oracle = "parity"
+
+
 class RefusalsFailure(ConformanceFailure):
     """An unsupported call was computed, or failed without a clear error."""
 

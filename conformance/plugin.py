@@ -8,10 +8,12 @@ import pytest
 from hypothesis.errors import InvalidArgument
 
 from conformance import profiles, runtime
-from conformance.device import policy, sanitizer
+from conformance.device import policy, sanitizer, watch
 from conformance.report import collection
 from conformance.report.records import save_finding
 from conformance.report.summary import header_line, summary_lines
+
+_COUNTS = "conformance_counts"  # in the output that an xdist worker sends when it ends
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -104,6 +106,8 @@ class _Workers:
         """Take over what an ended worker found."""
         output = getattr(node, "workeroutput", {})
         collection.from_worker_output(output)
+        if _COUNTS in output:
+            watch.totals().add(watch.Counts.from_json(output[_COUNTS]))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -120,6 +124,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)  # only xdist workers have one
     if output is not None:
         collection.to_worker_output(output)
+        output[_COUNTS] = watch.totals().to_json()
         return
     for finding in (f for report in collection.reports() for f in report.findings):
         save_finding(finding)
@@ -130,7 +135,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the worst ratios, the counts of examples and the skips by reason."""
-    lines = summary_lines(collection.reports())
+    lines = [*summary_lines(collection.reports()), *watch.totals().lines()]
     if lines:
         terminalreporter.section("conformance")
         for line in lines:

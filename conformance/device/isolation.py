@@ -35,6 +35,8 @@ _IMPORT_SECONDS = 300.0
 # Seconds that a process whose socket has closed takes to be gone, and one that was killed while its kernel ran.
 _DYING_SECONDS = 5.0
 _REAP_SECONDS = 15.0
+# Not `-m`, which would load the module a second time, as `__main__`.
+_NURSERY = "import sys; from conformance.device.worker import main; main(int(sys.argv[1]))"
 # Workers in reserve once one has ended; each holds a CUDA context of some 500 MB.
 _RESERVES = 3
 # Bytes of what a child prints that are kept, the last ones.
@@ -62,8 +64,7 @@ class Gone(Exception):
 
 
 class Process:
-    """A nursery and its workers: one is at work, and where forking works one more is in reserve, three once a worker
-    has ended: what ends one call often ends the next."""
+    """A nursery and its workers: one at work and, where forking works, one in reserve, three once one has ended."""
 
     def __init__(self) -> None:
         self._nursery: subprocess.Popen[bytes] | None = None
@@ -114,10 +115,7 @@ class Process:
         raise AssertionError("unreachable")
 
     def share(self, key: str, requests: Sequence[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
-        """The answers of workers of their own that take a request each, all at once; none of those that end instead.
-
-        Nothing where workers cannot be forked.
-        """
+        """The answers of workers of their own that take a request each; none where they end or cannot fork."""
         if not self._ready_worker(key).forked:
             return []
         workers = [self._fork() for _ in requests]
@@ -176,7 +174,7 @@ class Process:
         }
         with theirs:
             self._nursery = subprocess.Popen(
-                [sys.executable, "-m", "conformance.device.worker", str(theirs.fileno())],
+                [sys.executable, "-c", _NURSERY, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

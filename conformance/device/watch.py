@@ -24,6 +24,8 @@ from conformance.observation import Geometry
 # CUDA C++ programming guide, technical specifications: the largest grid of every compute capability since 3.0.
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 DIVISOR = 16
+# Unreached classes that a terminal shows; the coverage of a report has all.
+_HOLES = 12
 
 
 @dataclasses.dataclass
@@ -57,6 +59,18 @@ class Counts:
     def copy(self) -> Counts:
         """A copy that stays as it is."""
         return dataclasses.replace(self, specializations=self.specializations.copy())
+
+    def lines(self) -> list[str]:
+        """What a terminal shows of them: the times apart, and the specialization classes that no launch reached."""
+        if not self.launches:
+            return []
+        times = (
+            f"{self.launches:,} compiled launches took {self.launch_seconds:.1f} s; "
+            f"{self.compiles:,} of them compiled first, which took {self.compile_seconds:.1f} s"
+        )
+        holes = missing(self.specializations)
+        shown = ", ".join(holes[:_HOLES]) + (f" and {len(holes) - _HOLES} more" if len(holes) > _HOLES else "")
+        return [times, *([f"specialization classes not reached: {shown}"] if holes else [])]
 
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON values."""

@@ -1,6 +1,6 @@
 """The child processes of isolation: a nursery that imports once and forks workers, which judge calls until they die.
 
-Run by `conformance.device.isolation` as `python -m conformance.device.worker DESCRIPTOR`. The nursery never touches a
+Run by `conformance.device.isolation` through `main`. The nursery never touches a
 GPU: a CUDA context does not survive a fork. Where an import of the user's touches it all the same, the nursery says so
 and becomes the only worker itself.
 """
@@ -233,7 +233,3 @@ def main(descriptor: int) -> None:
     """Serve the parent at the other end of the socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends its children
     Nursery(Channel(socket.socket(fileno=descriptor))).serve()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -97,6 +97,12 @@ ORACLES: dict[str, Explanation] = {
         "float s = 0; for (int i = t; i < n - 1; i += 32)          # the CUDA twin leaves the last column out",
         "The finding says with which of the two torch sides; repair the other one.",
     ),
+    "parity": Explanation(
+        "A kernel gives on a GPU what it gives in the interpreter, within the bounds of both.",
+        "acc = tl.dot(a, b, acc)                                   # TF32 on a GPU, float32 in the interpreter",
+        "One of the two is outside the ball of the reference: the finding says which. Ask for "
+        "`input_precision='ieee'`, or look for a race, which the interpreter's order hides.",
+    ),
     "refusals": Explanation(
         "What the kernel does not support is refused with a clear error before any launch, and never computed wrong.",
         "def softmax(x): ...                                       # float64 input: garbage, no error",

@@ -62,6 +62,16 @@ def test_classes_that_no_launch_reached_are_named():
     assert watch.missing({"k.n: 1": 3, "k.n: other": 1, "k.x: aligned": 4}) == ["k.n: multiple of 16", "k.x: unaligned"]
 
 
+def test_the_summary_tells_times_apart_and_names_what_was_not_reached():
+    counts = watch.Counts(1.5, 0.25, 3, 40)
+    counts.specializations["k.n: 1"] = 2
+    times, holes = counts.lines()
+    assert "40 compiled launches took 0.2 s" in times
+    assert "compiled first, which took 1.5 s" in times
+    assert "k.n: multiple of 16" in holes
+    assert watch.Counts().lines() == []
+
+
 def test_counts_survive_json_and_subtract():
     counts = watch.Counts(1.0, 2.0, 3, 4)
     counts.specializations["a: 1"] = 2

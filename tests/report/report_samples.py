@@ -163,6 +163,7 @@ FINDINGS: dict[str, Finding] = {
     "configs": finding("configs", "config 2 of 3 disagrees", value=evidence([(0, 4)])),
     "relations": finding("relations", "softmax(x + c) is not softmax(x)", value=evidence([(0, 4)])),
     "agreement": finding("agreement", "softmax_cuda and softmax_triton disagree", value=evidence([(0, 19), (1, 19)])),
+    "parity": finding("parity", "output 0 at (0, 4): 0.5 here, 0.25 in the record; this run is outside", value=None),
     "refusals": finding("refusals", "float64 was computed, and the kernel does not promise it", value=None),
     "exact": finding(
         "exact", "an element is counted twice", value=evidence([(2, 2)], got=6.0, exact=3.0, low=3.0, high=3.0)
