@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+
 from kernels_cuda import launcher
 
 BLOCK = 256

@@ -1,12 +1,12 @@
 """The kernels that are meant to be right: these tests pass."""
 
 import torch
+from my_kernels.scale import scale
+from my_kernels.softmax import softmax as softmax_triton
 
 import strategies as kst
 from conformance import Op
 from conformance.ops import softmax
-from my_kernels.scale import scale
-from my_kernels.softmax import softmax as softmax_triton
 
 test_softmax = softmax.conformance(softmax_triton, dtypes=[torch.float16, torch.bfloat16, torch.float32])
 
