@@ -107,8 +107,8 @@ def launch(
 ) -> Launch:
     """The record of one run of `kernel` on `call`; what the kernel raises is in it, not raised.
 
-    `values` replaces the logical values of tensor arguments; where the shape differs, or an axis was expanded, the
-    layout then is contiguous.
+    `values` replaces the logical values of tensor arguments. A smaller shape keeps strides and offset; where an axis was
+    expanded, or is longer, the layout is contiguous.
     """
     settings = settings or Settings()
     device = runtime.device()
@@ -124,8 +124,10 @@ def launch(
         content = values.get(name) if values is not None else None
         if content is None:
             content = value.values.fill(shape, value.dtype)
-        elif tuple(content.shape) != shape or 0 in strides:
+        elif 0 in strides or not _fits(tuple(content.shape), shape):
             shape, strides, offset = tuple(content.shape), dense_strides(tuple(content.shape)), 0
+        else:
+            shape = tuple(content.shape)
         if settings.contiguous:
             if 0 in strides:
                 content = _expanded(content, strides)
@@ -184,6 +186,11 @@ def launch(
         error=error,
         returned=returned,
     )
+
+
+def _fits(shape: tuple[int, ...], drawn: tuple[int, ...]) -> bool:
+    """Whether a tensor of that shape can lie in the drawn strides."""
+    return len(shape) == len(drawn) and all(n <= m for n, m in zip(shape, drawn, strict=True))
 
 
 def _expanded(content: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:

@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=policy.MODES,
         default="auto",
         help="judge calls in child processes, which a kernel may crash: always, once a fault has lost the device, or "
-        "never (default: always on a GPU, never on the CPU)",
+        "never (default: once a fault on a GPU, never on the CPU)",
     )
     group.addoption(
         "--conformance-hang-seconds",

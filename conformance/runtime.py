@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import time
 from typing import Literal
 
 import torch
@@ -17,6 +18,9 @@ Runtime = Literal["interpret", "gpu"]
 
 # Torch's thread pool costs more than it gives at the sizes of the suite, and xdist already uses every core.
 _THREADS = 1
+
+# Seconds of spinning before sleeping: nearly every launch of the suite ends sooner.
+_SPIN = 1e-3
 
 _stock = False
 
@@ -75,10 +79,41 @@ def stock() -> bool:
     return _stock
 
 
+class DeviceHang(RuntimeError):
+    """The device has not finished its work within the time that a launch may take."""
+
+
+_hung = False
+
+
+def hung() -> bool:
+    """Whether a kernel that does not end occupies the device of this process."""
+    return _hung
+
+
 def synchronize() -> None:
-    """Wait for the device, so that a fault is raised in the launch that made it."""
-    if device().type == "cuda":
-        torch.cuda.synchronize()
+    """Wait for the device, so that a fault is raised in the launch that made it.
+
+    Raises:
+        DeviceHang: the work did not end within the policy's `hang_seconds`.
+    """
+    global _hung
+    if device().type != "cuda":
+        return
+    from conformance.device import policy
+
+    done = torch.cuda.Event()
+    done.record()  # type: ignore[no-untyped-call]
+    limit = policy.current().hang_seconds
+    started = time.monotonic()
+    while not done.query():  # type: ignore[no-untyped-call]
+        waited = time.monotonic() - started
+        if waited > limit:
+            _hung = True
+            raise DeviceHang(f"the kernel did not end within {limit:g} s")
+        if waited > _SPIN:
+            time.sleep(_SPIN)
+    torch.cuda.synchronize()
 
 
 def prepare() -> None:

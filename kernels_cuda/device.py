@@ -53,11 +53,11 @@ def _cubin(source: str, options: tuple[str, ...]) -> pathlib.Path:
     `RawModule(code=...)` is no way to it: CuPy adds -ftz=true to whatever options it is given, and kernels so compiled
     take subnormal numbers for 0 (found by the suite on an H200; cupy/cuda/compiler.py, `_compile_with_cache_cuda`).
     """
-    architecture = cupy.cuda.device.get_compute_capability()
+    architecture = cupy.cuda.Device().compute_capability
     includes = tuple(f"-I{path}" for path in include_paths())
     settings = (*options, *includes, "-ftz=false")
     key = repr((source, settings, architecture, cupy.cuda.nvrtc.getVersion()))
-    folder = pathlib.Path(cupy.cuda.compiler.get_cache_dir())
+    folder = pathlib.Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache")).expanduser()
     target = folder / f"kernels_cuda_{hashlib.sha256(key.encode()).hexdigest()}.cubin"
     if not target.exists():
         code, _ = cupy.cuda.compiler.compile_using_nvrtc(source, options=settings, arch=architecture)

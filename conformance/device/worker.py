@@ -195,6 +195,10 @@ def lost_device() -> str | None:
     """The error that the CUDA device of this process gives to everything, None while it works."""
     import torch
 
+    from conformance import runtime
+
+    if runtime.hung():
+        return "the kernel did not end"
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return None
     try:
