@@ -107,8 +107,8 @@ def launch(
 ) -> Launch:
     """The record of one run of `kernel` on `call`; what the kernel raises is in it, not raised.
 
-    `values` replaces the logical values of tensor arguments. A smaller shape keeps strides and offset; where an axis was
-    expanded, or is longer, the layout is contiguous.
+    `values` replaces the logical values of tensor arguments. A smaller shape keeps strides and offset; where an axis
+    was expanded, or is longer, the layout is contiguous.
     """
     settings = settings or Settings()
     device = runtime.device()

@@ -17,7 +17,8 @@ class Policy:
 
     `fence` lays device tensors flush against unmapped pages, where that is possible. `isolate`: "always" judges calls
     in a child process, "fault" only once a call has lost the device of this process, "never" not at all; "auto" is
-    "fault" on a GPU and "never" on the CPU. A call that runs for more than `hang_seconds` hangs. `sanitizer` are the tools of compute-sanitizer that look at each finding.
+    "fault" on a GPU and "never" on the CPU. A call that runs for more than `hang_seconds` hangs. `sanitizer` are the
+    tools of compute-sanitizer that look at each finding.
     """
 
     fence: bool = True
