@@ -229,7 +229,7 @@ def explain(name: str) -> None:
 def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
     """The op that the options name."""
     from conformance import catalog, targets
-    from conformance.infer import from_annotations, from_example
+    from conformance.op import Op
 
     if (name is None) == (against is None):
         known = ", ".join(catalog.ops())
@@ -241,9 +241,10 @@ def _op(name: str | None, against: str | None, example: Sequence[str], target: s
     if name is not None:
         return catalog.find_op(name)
     reference = targets.load_kernel(str(against))
-    if example:
-        return from_example(reference, *(_evaluate(text) for text in example))
-    return from_annotations(reference)
+    given = [_evaluate(text) for text in example]
+    op = Op.from_example(reference, *given) if given else Op.from_annotations(reference)
+    click.echo(f"judged by\n{op.text}\n", err=True)  # standard output may be a JSON document
+    return op
 
 
 def _evaluate(text: str) -> Any:
