@@ -129,7 +129,7 @@ def check(
         report = run_check(
             kernel, op, examples=examples, seed=seed, oracles=list(oracles) or None,
             dtypes=[_dtype(name) for name in dtypes] or None, progress=session.progress,
-            **dict(_promise(text) for text in promises),
+            **_promises(promises, op),
         )  # fmt: skip
     session.show(report, Path(findings), json_path)
     _leave(session.exit_code(report))
@@ -151,7 +151,7 @@ def replay(file: str, target: str | None, op_name: str | None, promises: Sequenc
     finding = load_finding(file)
     kernel = targets.load_kernel(target or ":".join(finding.kernel.rsplit(".", 1)))
     op = _op(op_name or finding.op, None, (), finding.kernel)
-    still = run_again(finding, kernel, op, **dict(_promise(text) for text in promises))
+    still = run_again(finding, kernel, op, **_promises(promises, op))
     for again in still:
         click.echo(render(again))
     if not still:
@@ -318,6 +318,14 @@ def _dtype(name: str) -> Any:
     if not isinstance(dtype, torch.dtype):
         raise Unusable(f"--dtype {name!r} is no torch dtype; write float16, bfloat16, float32, int64, ...")
     return dtype
+
+
+def _promises(texts: Sequence[str], op: Any) -> dict[str, Any]:
+    """The promises as `check` takes them, whose `dtypes` are those to test and not those that are promised."""
+    given = dict(_promise(text) for text in texts)
+    if "dtypes" in given:
+        given["promises"] = dataclasses.replace(op.promises, dtypes=given.pop("dtypes"))
+    return given
 
 
 def _promise(text: str) -> tuple[str, Any]:
