@@ -185,8 +185,8 @@ class Op:
 
         Assign it to a module-level name that starts with `test_`. `oracles` and `dtypes` narrow the ids; `xfail` maps a
         lane (`layouts`) or an id (`float16-layouts`) to the reason why it is known to fail, strictly: one that passes
-        is an error; `meta` are keyword arguments for the kernel; everything else is a promise (`conformance.Promises`), or
-        `promises=Promises(...)` in place of the op's.
+        is an error; `meta` are keyword arguments for the kernel; everything else is a promise (`conformance.Promises`),
+        or `promises=Promises(...)` in place of the op's.
 
         Raises:
             hypothesis.errors.InvalidArgument: at once, for what does not fit.

@@ -75,9 +75,10 @@ def printed(folder: Path) -> dict[str, str]:
     for oracle in CASES:
         paths.append(folder / f"{oracle}.py")
         paths[-1].write_text(found(oracle).script, encoding="utf-8")
+    path = os.pathsep.join([str(ROOT), *sys.path[1:]])
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, *map(str, paths)], capture_output=True, text=True, check=False, timeout=300,
-        cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]]), "OMP_NUM_THREADS": "1"},
+        cwd=folder, env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return {path.stem: path.with_suffix(".txt").read_text(encoding="utf-8") for path in paths}

@@ -97,9 +97,9 @@ def script(
 
     `kernel` is a function, or an import path as `locate` gives it. The reference is that of the op unless `reference`
     gives its import path, which may end in an attribute (`conformance.ops.softmax:softmax.reference`); `meta` are
-    keywords that the kernel gets beside the arguments. The program begins with what `oracle` sees where it is one whose
-    objection does not show in values, and where this package is installed and `op` can be imported. The inputs are built anew for each of the two, so that a kernel
-    that writes to its input does not change what the reference sees.
+    keywords that the kernel gets beside the arguments. Where `oracle` is one whose objection does not show in values,
+    the program begins with what it sees, if this package is installed and `op` can be imported. The inputs are built
+    anew for each run, so that a kernel that writes to its input does not change what the reference sees.
     """
     names = list(call)
     listed = ", ".join(names) + ("," if len(names) == 1 else "")
