@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "my_kernels"
 IMAGE = ROOT / "docs" / "images" / "report.png"
 TARGETS = ("softmax_first", "softmax")
-SIZE = "1100,1250"  # the matrix and the first finding with its picture
+SIZE = "1360,1150"  # the matrix and the first finding with its picture
 
 
 def main() -> None:
@@ -33,9 +33,11 @@ def main() -> None:
         folder = Path(name)
         for target in TARGETS:
             command = ["check", f"my_kernels/softmax.py:{target}", "--op", "softmax", "--examples", "30"]
-            dtypes = [part for dtype in ("float16", "bfloat16", "float32") for part in ("--dtype", dtype)]
+            dtypes = [part for dtype in ("float16", "float32") for part in ("--dtype", dtype)]
             where = ["--json", str(folder / f"{target}.json"), "--findings", str(folder)]
             subprocess.run([sys.executable, "-m", "conformance", *command, *dtypes, *where], cwd=EXAMPLE, check=False)
+        for path in folder.glob("*.json"):  # the picture shows no folder of the machine that made it
+            path.write_text(path.read_text(encoding="utf-8").replace(f"{EXAMPLE}/", ""), encoding="utf-8")
         results = [str(folder / f"{target}.json") for target in TARGETS]
         page = folder / "report.html"
         subprocess.run([sys.executable, "-m", "conformance", "report", *results, "-o", str(page)], check=True)

@@ -8,7 +8,6 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 import sysconfig
 import venv
 from pathlib import Path

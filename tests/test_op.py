@@ -104,3 +104,12 @@ def test_the_dtypes_that_a_kernel_accepts_are_promised_apart_from_those_that_are
     assert "refusals" in {lane for _, lane in test.cases}
     with pytest.raises(InvalidArgument, match="promises=3 is no Promises"):
         op.conformance(add, promises=3)
+
+
+def test_a_test_is_placed_at_its_kernel_so_that_an_ide_jumps_there():
+    test = Op(add, inputs("x", "y")).conformance(kernel_of_mine)
+    assert test.place_as is kernel_of_mine  # where pytest's own collection looks for file and line
+
+
+def kernel_of_mine(x, y):
+    return x + y
