@@ -69,8 +69,10 @@ def run(
     started = time.perf_counter()
 
     def check(drawn: Any) -> list[Objection]:
-        coverage.count(call_of(drawn))
-        return judge(drawn)
+        trial.launched = None
+        found = judge(drawn)
+        coverage.count(call_of(drawn), trial.launched or ())
+        return found
 
     exploration = explore(
         lane.draw(trial, dtype),

@@ -40,7 +40,8 @@ def check(
         oracles: lane ids (`launch`, `layouts`, ...); by default all that apply.
         dtypes: by default those of the op, or of the kernel's promise.
         progress: called with the test id and the number of examples judged in it, now and then.
-        promises: fields of `Promises` that the kernel gives beyond the op.
+        promises: fields of `Promises` that the kernel gives beyond the op; or `promises=Promises(dtypes=...)` in place
+            of the op's, which is also how the dtypes that the kernel accepts are promised: others must be refused.
 
     Raises:
         hypothesis.errors.InvalidArgument: an unknown lane, dtype or promise, or a kernel that cannot take the
@@ -82,12 +83,16 @@ def check(
 
 
 def merge(base: Promises, given: dict[str, Any]) -> Promises:
-    """The promises of an op with those of a kernel put over them.
+    """The promises of an op with those of a kernel put over them; `promises` among them takes the place of the op's.
 
     Raises:
         hypothesis.errors.InvalidArgument: a name that is no promise.
     """
     known = {f.name for f in dataclasses.fields(Promises)}
+    given = dict(given)
+    base = given.pop("promises", base)
+    if not isinstance(base, Promises):
+        raise InvalidArgument(f"promises={base!r} is no Promises(...); single promises are keywords, as in dot='tf32'")
     for name in given:
         if name not in known:
             raise InvalidArgument(f"{name!r} is no promise; the promises are {', '.join(sorted(known))}")

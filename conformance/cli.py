@@ -129,7 +129,7 @@ def check(
         report = run_check(
             kernel, op, examples=examples, seed=seed, oracles=list(oracles) or None,
             dtypes=[_dtype(name) for name in dtypes] or None, progress=session.progress,
-            **dict(_promise(text) for text in promises),
+            **_promises(promises, op),
         )  # fmt: skip
     session.show(report, Path(findings), json_path)
     _leave(session.exit_code(report))
@@ -151,7 +151,7 @@ def replay(file: str, target: str | None, op_name: str | None, promises: Sequenc
     finding = load_finding(file)
     kernel = targets.load_kernel(target or ":".join(finding.kernel.rsplit(".", 1)))
     op = _op(op_name or finding.op, None, (), finding.kernel)
-    still = run_again(finding, kernel, op, **dict(_promise(text) for text in promises))
+    still = run_again(finding, kernel, op, **_promises(promises, op))
     for again in still:
         click.echo(render(again))
     if not still:
@@ -161,15 +161,21 @@ def replay(file: str, target: str | None, op_name: str | None, promises: Sequenc
 
 @main.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
-@click.option("-o", "--output", default="report.html", show_default=True, type=click.Path(dir_okay=False))
+@click.option(
+    "-o", "--output", default="report.html", show_default=True, type=click.Path(dir_okay=False),
+    help="The page: Markdown where the name ends in .md, else HTML.",
+)  # fmt: skip
 @clear_errors
 def report(results: Sequence[str], output: str) -> None:
-    """Make one HTML page from results files; shards and machines are merged."""
-    from conformance.report import read_results
-    from conformance.report.html import build
+    """Make one page from results files; shards and machines are merged.
+
+    An output that ends in .md is a summary in Markdown, any other a page in HTML that opens offline.
+    """
+    from conformance.report import html, markdown, read_results
 
     found = [each for path in results for each in read_results(path)]
-    Path(output).write_text(build(found), encoding="utf-8")
+    make = markdown.build if Path(output).suffix == ".md" else html.build
+    Path(output).write_text(make(found), encoding="utf-8")
     click.echo(f"{output}: {len(found)} reports")
 
 
@@ -195,17 +201,65 @@ def doctor() -> None:
 @main.command()
 @click.argument("name", type=click.Choice(BENCHES))
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write the measurements.")
+@click.option("--launches", type=click.IntRange(1), help="With numerics: how many launches are judged.")
 @clear_errors
-def bench(name: str, json_path: str | None) -> None:
-    """Measure NAME on this machine."""
+def bench(name: str, json_path: str | None, launches: int | None) -> None:
+    """Measure NAME on this machine: what stands in the documentation, made again.
+
+    \b
+    interpreter  our Triton interpreter against the stock one, and the rate of the suite
+    numerics     false alarms and recall of the accuracy oracle against tolerances
+    emulator     CUDA sources on the CPU
+    gpu          rates of checked examples on a CUDA device
+    kernels      speed of the kernels that ship, on a CUDA device
+    detection    how many faults are found, and how soon
+    """
     from conformance import runtime
 
     runtime.select()
+    if launches is not None and name != "numerics":
+        raise Unusable("--launches is an option of `conformance bench numerics`")
     try:
         module = importlib.import_module(f"conformance.bench.{name}")
     except ModuleNotFoundError as error:
-        raise Unusable(f"the benchmark {name} is not part of this version ({error})") from error
-    module.main(["--json", json_path] if json_path else [])
+        if error.name == f"conformance.bench.{name}":
+            raise Unusable(f"the benchmark {name} is not part of this version") from error
+        raise Unusable(f"the benchmark {name} cannot run here: {error}") from error
+    try:
+        module.main(json_path, **({} if launches is None else {"launches": launches}))
+    except RuntimeError as error:
+        raise Unusable(str(error)) from error
+
+
+@main.command()
+@click.option("--minutes", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), help="How long.")
+@click.option("--seed", type=int, help="Of the first round; by default a new one, which is printed.")
+@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Add the counts to this list of runs.")
+@click.option("--findings", type=click.Path(file_okay=False), default=".conformance/findings", show_default=True,
+              help="Where findings are saved.")  # fmt: skip
+@clear_errors
+def soak(minutes: float, seed: int | None, json_path: str | None, findings: str) -> None:
+    """Judge the kernels that ship, which are right, with ever new seeds: any finding is a fault.
+
+    Exit code 1 where an oracle objects. Ctrl-C ends the soak and keeps its counts.
+    """
+    from conformance import runtime
+    from conformance import soak as soaking
+    from conformance.report import render, save_finding
+    from conformance.session import Session
+
+    runtime.select()
+    with Session() as session:
+        done = soaking.soak(60 * minutes, seed=seed, progress=session.progress)
+    for finding in done.findings:
+        click.echo(f"{render(finding)}\nSaved as {save_finding(finding, Path(findings))}\n")
+    if json_path is not None:
+        soaking.append(json_path, done)
+    click.echo(
+        f"{done.examples:,} examples in {done.seconds / 60:.1f} minutes over {done.items} test ids, {done.rounds} "
+        f"rounds from seed {done.seed}: {len(done.findings)} findings{', interrupted' if done.interrupted else ''}"
+    )
+    _leave(FINDINGS if done.findings else OK)
 
 
 @main.command()
@@ -229,7 +283,7 @@ def explain(name: str) -> None:
 def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
     """The op that the options name."""
     from conformance import catalog, targets
-    from conformance.infer import from_annotations, from_example
+    from conformance.op import Op
 
     if (name is None) == (against is None):
         known = ", ".join(catalog.ops())
@@ -241,9 +295,10 @@ def _op(name: str | None, against: str | None, example: Sequence[str], target: s
     if name is not None:
         return catalog.find_op(name)
     reference = targets.load_kernel(str(against))
-    if example:
-        return from_example(reference, *(_evaluate(text) for text in example))
-    return from_annotations(reference)
+    given = [_evaluate(text) for text in example]
+    op = Op.from_example(reference, *given) if given else Op.from_annotations(reference)
+    click.echo(f"judged by\n{op.text}\n", err=True)  # standard output may be a JSON document
+    return op
 
 
 def _evaluate(text: str) -> Any:
@@ -263,6 +318,14 @@ def _dtype(name: str) -> Any:
     if not isinstance(dtype, torch.dtype):
         raise Unusable(f"--dtype {name!r} is no torch dtype; write float16, bfloat16, float32, int64, ...")
     return dtype
+
+
+def _promises(texts: Sequence[str], op: Any) -> dict[str, Any]:
+    """The promises as `check` takes them, whose `dtypes` are those to test and not those that are promised."""
+    given = dict(_promise(text) for text in texts)
+    if "dtypes" in given:
+        given["promises"] = dataclasses.replace(op.promises, dtypes=given.pop("dtypes"))
+    return given
 
 
 def _promise(text: str) -> tuple[str, Any]:

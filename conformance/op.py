@@ -105,27 +105,45 @@ class Op:
 
     @classmethod
     def from_annotations(cls, reference: Callable[..., Any], **options: Any) -> Op:
-        """The op of a reference whose parameters are annotated, `x: Float[Tensor, "rows cols"]`; `text` says it.
+        """The op of a reference whose parameters are annotated, `x: Float[Tensor, "rows cols"]`.
+
+        `options` are those of `Op`; `text` then is the `Op(...)` that it stands for, to copy and to refine.
 
         Raises:
-            hypothesis.errors.InvalidArgument: a parameter without a shape.
+            hypothesis.errors.InvalidArgument: a parameter whose annotation says too little; the message names it.
+
+        >>> def scale(x: "Float[Tensor, 'rows cols']", factor: float):
+        ...     return x * factor
+        >>> print(Op.from_annotations(scale).text)
+        scale = Op(
+            reference=scale,
+            inputs=dict(
+                x=kst.tensors('rows', 'cols', dtypes=kst.FLOATS),
+                factor=kst.scales(),
+            ),
+        )
         """
-        inputs, texts = inference.from_annotations(reference)
-        op = cls(reference, inputs, **options)
-        op.text = inference.op_text(op.name, _name_of(reference), texts)
-        return op
+        return cls._inferred(reference, inference.from_annotations(reference), options)
 
     @classmethod
     def from_example(cls, reference: Callable[..., Any], *arguments: Any, **options: Any) -> Op:
-        """The op that one working call of the reference is an example of; `text` says it, to copy and to refine.
+        """The op that one working call of the reference is an example of.
+
+        Equal sizes are one axis, a float tensor stands for every float dtype, an integer tensor indexes the axis that
+        its values fit, a bool tensor is a mask, scalars stay as they are. `options` and `text` as in
+        `from_annotations`.
 
         Raises:
-            hypothesis.errors.InvalidArgument: an argument that is neither a tensor nor a scalar.
+            hypothesis.errors.InvalidArgument: the reference does not take the arguments, or one is no tensor or scalar.
         """
-        names = _parameter_names(reference, len(arguments))
-        inputs, texts = inference.from_example(dict(zip(names, arguments, strict=True)))
-        op = cls(reference, inputs, **options)
-        op.text = inference.op_text(op.name, _name_of(reference), texts)
+        return cls._inferred(reference, inference.from_example(reference, arguments), options)
+
+    @classmethod
+    def _inferred(
+        cls, reference: Callable[..., Any], inputs: Mapping[str, inference.Input], options: Mapping[str, Any]
+    ) -> Op:
+        op = cls(reference, {name: given.strategy for name, given in inputs.items()}, **options)
+        op.text = inference.op_text(op.name, _name_of(reference), inputs)
         return op
 
     def axis_names(self) -> frozenset[str]:
@@ -167,7 +185,8 @@ class Op:
 
         Assign it to a module-level name that starts with `test_`. `oracles` and `dtypes` narrow the ids; `xfail` maps a
         lane (`layouts`) or an id (`float16-layouts`) to the reason why it is known to fail, strictly: one that passes
-        is an error; `meta` are keyword arguments for the kernel; everything else is a promise (`conformance.Promises`).
+        is an error; `meta` are keyword arguments for the kernel; everything else is a promise (`conformance.Promises`),
+        or `promises=Promises(...)` in place of the op's.
 
         Raises:
             hypothesis.errors.InvalidArgument: at once, for what does not fit.
@@ -210,15 +229,6 @@ class Op:
             name: values[name] if isinstance(taken[name], TensorDescription) else taken[name]
             for name in self.reference_names
         }
-
-
-def _parameter_names(reference: Callable[..., Any], count: int) -> list[str]:
-    """Names for positional arguments: those of the parameters, where the reference tells them."""
-    try:
-        known = list(inspect.signature(reference).parameters)
-    except (TypeError, ValueError):
-        known = []
-    return [known[i] if i < len(known) else f"argument{i}" for i in range(count)]
 
 
 def _name_of(reference: Callable[..., Any]) -> str:

@@ -79,6 +79,7 @@ class Trial:
         self.name = name or kernel_name(kernel)
         self.meta = meta
         self.tightness = Tightness()
+        self.launched: tuple[Geometry, ...] | None = None  # by the first run since it was None: the call as drawn
         self._in_place = False  # the reference changes its arguments, as the kernel does, and returns nothing
         self.compiled_for: set[torch.dtype | None] = set()  # dtypes for which kernels were compiled ahead
         self.remote: Remote | None = None  # where the trial's calls run in child processes
@@ -97,7 +98,10 @@ class Trial:
             allocator = fence.for_call(runtime.device(), call, unaligned=unaligned)
             settings = dataclasses.replace(settings, allocator=allocator)
         with watch.timed():
-            return launch(self.kernel, self.op, call, settings, values=values)
+            done = launch(self.kernel, self.op, call, settings, values=values)
+        if self.launched is None:
+            self.launched = tuple(done.geometry)
+        return done
 
     def geometry(self, call: Call) -> tuple[Geometry, ...]:
         """The launches that the kernel makes for a call; nothing runs on the device."""
@@ -172,7 +176,15 @@ class Trial:
             kernel=self.name,
             summary=objection.summary,
             call=call.to_json(),
-            script=script(self.kernel, call, self.op, runtime=runtime.current(), meta=self.meta),
+            script=script(
+                self.kernel,
+                call,
+                self.op,
+                runtime=runtime.current(),
+                meta=self.meta,
+                oracle=objection.failure.oracle,
+                promises=self.promises,
+            ),
             events=objection.events,
             value=objection.value,
             notes=objection.notes,

@@ -11,11 +11,20 @@ import sys
 import tempfile
 from pathlib import Path
 
+import click
+import pytest
+
+from conformance import plugin
+from conformance.cli import main as main_command
 from conformance.report.explanations import LAUNCH, ORACLES
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "my_kernels"
-FILES = (ROOT / "README.md", ROOT / "docs" / "explanation" / "oracles.md")
+FILES = (
+    ROOT / "README.md",
+    ROOT / "docs" / "explanation" / "oracles.md",
+    ROOT / "docs" / "reference" / "command-line.md",
+)
 KINDS = {"exact": "exact lane", "refusals": "refusal", "crash": "launch"}
 
 
@@ -50,6 +59,30 @@ def counterexample() -> str:
     return "```text\n" + first.replace(f"{EXAMPLE}/", "") + "\n```"
 
 
+def commands() -> str:
+    """The help of each command, in Markdown."""
+    parts = []
+    for name, command in sorted(main_command.commands.items()):
+        with click.Context(
+            command, info_name=f"conformance {name}", max_content_width=100, terminal_width=100
+        ) as context:
+            parts.append(f"## conformance {name}\n\n```text\n{command.get_help(context)}\n```")
+    return "\n\n".join(parts)
+
+
+def options() -> str:
+    """The options of pytest that the plugin adds, in Markdown."""
+    parser = pytest.Parser(_ispytest=True)
+    plugin.pytest_addoption(parser)
+    rows = ["| option | meaning |", "|---|---|"]
+    for option in parser.getgroup("conformance").options:
+        attributes = option.attrs()
+        choices = attributes.get("choices")
+        value = r"\|".join(choices) if choices else attributes.get("metavar") or ""
+        rows.append(f"| `{f'{option.names()[0]} {value}'.strip()}` | {attributes['help']} |")
+    return "\n".join(rows)
+
+
 def fill(text: str, parts: dict[str, str]) -> str:
     """The text with each part between its `begin` and `end` comments."""
     for name, part in parts.items():
@@ -60,7 +93,14 @@ def fill(text: str, parts: dict[str, str]) -> str:
 
 def main() -> None:
     """Renew the files, or check them."""
-    parts = {"counterexample": counterexample(), "oracles": oracle_table()}
+    parts = {
+        "counterexample": counterexample(),
+        "oracles": oracle_table(),
+        "commands": commands(),
+        "options": options(),
+    }
+    if "--check" in sys.argv:
+        del parts["commands"]  # how help is laid out is click's, and differs between its versions
     stale = []
     for path in FILES:
         old = path.read_text(encoding="utf-8")

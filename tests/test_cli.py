@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -280,6 +281,66 @@ def test_doctor_sees_a_second_package_of_our_name(folder: Path, monkeypatch: pyt
     assert "package strategies" in result.output
 
 
+def test_doctor_names_the_repairs_of_the_interpreter_and_the_tools_of_the_emulator(folder: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device, so nothing is interpreted")
+    output = run("doctor").output
+    assert re.search(r"interpreter +ours; repairs in force: arithmetic, .*truth", output)
+    assert re.search(r"emulator +.*(g\+\+|clang)", output)
+    assert re.search(r"fence +not needed", output)
+
+
+def test_doctor_says_that_cuda_kernels_are_skipped_without_a_compiler(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conformance.emulator import toolchain
+
+    monkeypatch.setenv("CONFORMANCE_CXX", "no-such-compiler")
+    toolchain.compiler.cache_clear()
+    result = run("doctor")
+    toolchain.compiler.cache_clear()
+    assert "$CONFORMANCE_CXX names 'no-such-compiler', which is not on the path" in result.output
+
+
+def test_a_benchmark_writes_its_figures_and_says_where_it_cannot_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from conformance.bench import numerics
+
+    calls: list[tuple[str | None, int]] = []
+    monkeypatch.setattr(numerics, "main", lambda json_path, launches=0: calls.append((json_path, launches)))
+    assert run("bench", "numerics", "--json", "x.json", "--launches", "7").exit_code == OK
+    assert calls == [("x.json", 7)]
+    wrong = run("bench", "emulator", "--launches", "7")
+    assert wrong.exit_code == UNUSABLE
+    assert "--launches is an option of `conformance bench numerics`" in wrong.output
+    if not torch.cuda.is_available():
+        result = run("bench", "gpu")
+        assert result.exit_code == UNUSABLE
+        assert "torch sees none" in result.output
+    monkeypatch.setattr("importlib.import_module", _missing)
+    result = run("bench", "detection")
+    assert result.exit_code == UNUSABLE
+    assert "the benchmark detection is not part of this version" in result.output
+
+
+def _missing(name: str) -> None:
+    raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def test_promised_dtypes_are_those_of_the_kernel_and_the_others_must_be_refused(folder: Path) -> None:
+    (folder / "cli_ops.py").write_text(OPS.replace("dtypes=(torch.float32,)", "dtypes=kst.FLOATS"))
+    sys.modules.pop("cli_ops", None)
+    options = ("--op", "cli_ops.py:double", "--examples", "15", "--oracle", "refusals", "--promise", "dtypes=float32")
+    result = run("check", "cli_kernels.py:right", *options)
+    assert result.exit_code == FINDINGS, result.output
+    assert "is not promised: the kernel computed a result" in result.output
+
+
 def test_help_shows_how_a_kernel_is_checked() -> None:
     assert "conformance check my_kernels.py:softmax --op softmax" in run("--help").output
 
@@ -291,6 +352,8 @@ def start(folder: Path, kernel: str, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*command, "--oracle", "launch", *more], cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # a test run that a shell started in the background ignores SIGINT, and so would its children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
 
 
@@ -308,7 +371,10 @@ def test_an_interrupt_keeps_what_was_found(folder: Path) -> None:
         time.sleep(0.1)
     time.sleep(1)  # some examples long
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=120)
+    try:
+        stdout, stderr = process.communicate(timeout=120)
+    finally:
+        process.kill()
     assert "Traceback" not in stderr
     assert "interrupted" in stdout + stderr
     document = json.loads((folder / "results.json").read_text())
@@ -321,6 +387,7 @@ def test_a_kernel_is_checked_against_a_torch_function_by_one_example(folder: Pat
     options = ("--examples", "15", "--oracle", "launch", "--dtype", "float32", "--example", "torch.randn(4, 8)")
     right = run("check", "cli_kernels.py:right", "--against", "cli_ops.py:reference", *options)
     assert right.exit_code == OK, right.output
+    assert "x=kst.tensors('size_4', 'size_8', dtypes=kst.FLOATS)" in right.stderr
     wrong = run("check", "cli_kernels.py:wrong", "--against", "cli_ops.py:reference", *options)
     assert wrong.exit_code == FINDINGS, wrong.output
 

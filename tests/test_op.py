@@ -5,7 +5,7 @@ import torch
 from hypothesis.errors import InvalidArgument
 
 import strategies as kst
-from conformance import Op, check
+from conformance import Op, Promises, case, check
 from conformance.op import validate_kernel
 from conformance.regions import Role
 
@@ -95,3 +95,21 @@ def test_a_mutated_argument_that_the_reference_reads_is_inout_and_one_it_does_no
 def test_the_dtypes_are_those_of_the_first_tensor_unless_it_has_only_one():
     assert Op(add, inputs("x", "y")).dtypes() == tuple(kst.FLOATS)
     assert Op(torch.neg, {"x": kst.tensors("n", dtypes=(torch.float32,))}).dtypes() == ()
+
+
+def test_the_dtypes_that_a_kernel_accepts_are_promised_apart_from_those_that_are_tested():
+    op = Op(add, inputs("x", "y"))
+    test = op.conformance(add, promises=Promises(dtypes=(torch.float16,)))
+    assert {case.dtype_name(dtype) for dtype, _ in test.cases} == {"float16"}
+    assert "refusals" in {lane for _, lane in test.cases}
+    with pytest.raises(InvalidArgument, match="promises=3 is no Promises"):
+        op.conformance(add, promises=3)
+
+
+def test_a_test_is_placed_at_its_kernel_so_that_an_ide_jumps_there():
+    test = Op(add, inputs("x", "y")).conformance(kernel_of_mine)
+    assert test.place_as is kernel_of_mine  # where pytest's own collection looks for file and line
+
+
+def kernel_of_mine(x, y):
+    return x + y

@@ -56,7 +56,12 @@ CASES = (
 )
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(json_path: str | None = None) -> None:
+    """Print the times, and write them to `json_path` if given."""
+    _times(json_path)
+
+
+def _command(argv: Sequence[str] | None = None) -> None:
     """Measure and print; see the module's first lines."""
     parser = argparse.ArgumentParser(prog="conformance bench emulator", description="Time CUDA sources on the CPU.")
     parser.add_argument("--json", metavar="PATH", help="write the figures as JSON")
@@ -236,4 +241,4 @@ def _name(program: Program, variant: Variant) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    _command()

@@ -79,6 +79,7 @@ class Remote:
         trial.tightness.points.extend((int(size), float(ratio)) for size, ratio in answer["points"])
         trial.tightness.undecided += answer["undecided"]
         trial.tightness.elements += answer["elements"]
+        trial.launched = verdicts.decode_geometry(answer["geometry"])
         watch.totals().add(watch.Counts.from_json(answer["counts"]))
         return [verdicts.decode_objection(each) for each in answer["objections"]]
 

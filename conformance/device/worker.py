@@ -155,6 +155,7 @@ def _answer(trial: Any, request: dict[str, Any]) -> dict[str, Any]:
     if request["do"] == "geometry":
         return {"geometry": encode(trial.launch(drawn, Settings(dry=True)).geometry)}
     trial.tightness.clear()
+    trial.launched = None
     with watch.counting() as counts:
         objections = LANES[request["lane"]].check(trial, drawn)
     tightness = trial.tightness
@@ -163,6 +164,7 @@ def _answer(trial: Any, request: dict[str, Any]) -> dict[str, Any]:
         "points": tightness.points,
         "undecided": tightness.undecided,
         "elements": tightness.elements,
+        "geometry": encode(trial.launched or ()),
         "counts": counts.to_json(),
     }
 

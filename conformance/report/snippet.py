@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from conformance.promises import Promises
 from strategies import Call
 
 
@@ -19,6 +20,22 @@ class _Op(Protocol):
     reference: Callable[..., Any]
     reference_names: tuple[str, ...]
     mutates: tuple[str, ...]
+    promises: Promises
+
+
+# Oracles whose objections do not show in what a kernel returns for one call.
+UNSEEN = (
+    "bounds",
+    "written",
+    "inputs_kept",
+    "races",
+    "offsets",
+    "determinism",
+    "layouts",
+    "batch_invariance",
+    "configs",
+    "relations",
+)
 
 
 def locate(target: object) -> str | None:
@@ -73,13 +90,16 @@ def script(
     runtime: str,
     reference: str | None = None,
     meta: Sequence[tuple[str, Any]] = (),
+    oracle: str | None = None,
+    promises: Promises | None = None,
 ) -> str:
     """A runnable program that builds the inputs with torch, calls the kernel and the reference and prints both.
 
     `kernel` is a function, or an import path as `locate` gives it. The reference is that of the op unless `reference`
     gives its import path, which may end in an attribute (`conformance.ops.softmax:softmax.reference`); `meta` are
-    keywords that the kernel gets beside the arguments. The inputs are built anew for each of the two, so that a kernel
-    that writes to its input does not change what the reference sees.
+    keywords that the kernel gets beside the arguments. Where `oracle` is one whose objection does not show in values,
+    the program begins with what it sees, if this package is installed and `op` can be imported. The inputs are built
+    anew for each run, so that a kernel that writes to its input does not change what the reference sees.
     """
     names = list(call)
     listed = ", ".join(names) + ("," if len(names) == 1 else "")
@@ -97,9 +117,35 @@ def script(
     lines += [f"    {line}" for line in call.source(device).splitlines()]
     lines += [f"    return {listed}", "", ""]
     keywords = [f"{name}={value!r}" for name, value in meta]
+    if oracle in UNSEEN:  # first, since what follows may write outside its tensors and end the process
+        lines += [*_shown(str(oracle), call, op, promises, meta), ""]
     lines += _run("kernel", listed, _passed(kernel, names, keywords), op.mutates)
     lines += _run("reference", listed, _passed(op.reference, op.reference_names), ())
     return "\n".join(lines) + "\n"
+
+
+def _shown(oracle: str, call: Call, op: _Op, promises: Promises | None, meta: Sequence[tuple[str, Any]]) -> list[str]:
+    """The lines that show what values do not: addresses, and what another launch gives."""
+    where = locate_value(op)
+    if where is None:
+        return [f"# {oracle} sees what values do not show: `conformance replay` of the saved finding shows it"]
+    given = [f"{call.to_json()!r}"]
+    changed = promises is not None and promises != op.promises
+    if changed:
+        given.append(f"promises={promises!r}")
+    if meta:
+        given.append(f"meta={tuple(meta)!r}")
+    return [
+        f"# what {oracle} sees, and values need not show",
+        "try:",
+        *(["    from conformance import Promises"] if changed else []),
+        "    from conformance.replay import show",
+        "except ImportError:",
+        '    print("install triton-conformance, and this script shows it too")',
+        "else:",
+        *(f"    {line}" for line in _load("op", where, op)),
+        f"    show({oracle!r}, kernel, op, {', '.join(given)})",
+    ]
 
 
 def _reference(op: _Op) -> str | None:
