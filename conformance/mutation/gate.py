@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import multiprocessing
@@ -13,7 +14,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Literal
@@ -23,10 +24,15 @@ from conformance.checking import check
 from conformance.mutation import equivalents, sources
 from conformance.mutation.mutant import Mutant
 from conformance.op import Op
+from conformance.report.records import Report
 
 Fate = Literal["killed", "survived", "equivalent", "invalid"]
 # A mutant that loops for ever takes this long; a survivor of a heavy op in all its lanes needs about a minute.
-SECONDS = 300.0
+SECONDS = 600.0
+# Launches of each dtype before all lanes are run: most mutants fail in the first few.
+_QUICK = 20
+# What says that a kernel was never run: the compiler of a CUDA source refused the text.
+_COMPILER = ("CompileError", "CompilationError")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +42,6 @@ class Verdict:
     `examples` were judged until then, in `seconds`.
     """
 
-    source: Path
     mutant: Mutant
     fate: Fate
     oracle: str = ""
@@ -48,10 +53,10 @@ class Verdict:
 
 @dataclasses.dataclass
 class Score:
-    """The verdicts on the mutants of one kernel, of which there were `total`."""
+    """The verdicts on the mutants of one source, of which there were `total`, as the `subjects` gave them."""
 
-    kernel: str
-    op: str
+    source: Path
+    subjects: tuple[str, ...]
     total: int
     verdicts: list[Verdict] = dataclasses.field(default_factory=list)
 
@@ -74,9 +79,33 @@ class Score:
 Progress = Callable[[Verdict, int, int], None]
 
 
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """A kernel whose source is mutated, and what it claims to compute; `keywords` are passed to it besides.
+
+    `options` are what `check` takes: `oracles`, `dtypes`, promises.
+    """
+
+    kernel: Callable[..., Any]
+    op: Op
+    keywords: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel, and its keywords."""
+        given = ", ".join(f"{name}={value}" for name, value in self.keywords.items())
+        return f"{self.kernel.__module__}.{self.kernel.__qualname__}" + (f"({given})" if given else "")
+
+    def check(self, loaded: Callable[..., Any], examples: int, seed: int, **options: Any) -> Report:
+        """The report on a loaded mutant, up to the first finding."""
+        bound = functools.partial(loaded, **self.keywords) if self.keywords else loaded
+        given = {**self.options, **options}
+        return check(bound, self.op, examples=examples, seed=seed, stop_at_first=True, **given)
+
+
 def mutate(
-    kernel: Callable[..., Any],
-    op: Op,
+    subjects: Subject | Sequence[Subject],
     *,
     examples: int = 100,
     seed: int = 0,
@@ -86,13 +115,12 @@ def mutate(
     lines: range | None = None,
     record: dict[str, dict[str, str]] | None = None,
     progress: Progress | None = None,
-    **options: Any,
 ) -> Score:
-    """The score of the suite on the mutants of `kernel`: each is checked until the first finding.
+    """The score of the suite on the mutants of a source: each is checked until the first finding.
 
     Args:
-        kernel: a launcher at the top level of a file; the file, or the `.cu` of its name, is mutated.
-        op: what the kernel claims to compute.
+        subjects: launchers at the top level of one file; the file, or the `.cu` of its name, is mutated. A mutant is
+            killed where one of them fails.
         examples: calls for each test id.
         seed: where the calls come from, and the sample.
         sample: judge only so many mutants, drawn at random.
@@ -101,42 +129,39 @@ def mutate(
         lines: only mutants of these lines.
         record: equivalents, as `equivalents.load` gives them; by default those of the kernels that are shipped.
         progress: called with each verdict, how many there are now, and how many there will be.
-        options: what `check` takes: `oracles`, `dtypes`, promises.
 
     Raises:
-        TargetError: the kernel is no function of a file.
-        ValueError: the unchanged kernel does not pass, so that a finding says nothing of a mutant.
+        TargetError: a kernel is no function of a file, or they are of several.
+        ValueError: an unchanged kernel does not pass, so that a finding says nothing of a mutant.
     """
     record = equivalents.load() if record is None else record
-    every = [(source, mutant) for source in sources.sources(kernel) for mutant in sources.mutants(source)]
-    if lines is not None:
-        every = [pair for pair in every if pair[1].line in lines]
-    score = Score(f"{kernel.__module__}.{kernel.__qualname__}", op.name, len(every))
+    subjects = (subjects,) if isinstance(subjects, Subject) else tuple(subjects)
+    source = sources.source([subject.kernel for subject in subjects])
+    every = [mutant for mutant in sources.mutants(source) if lines is None or mutant.line in lines]
+    score = Score(source, tuple(subject.name for subject in subjects), len(every))
     if sample is not None and sample < len(every):
         chosen = sorted(random.Random(seed).sample(range(len(every)), sample))
         every = [every[i] for i in chosen]
-    source = sources.sources(kernel)[0]
     runtime.prepare()
-    options = {**options, "examples": examples, "seed": seed}
+    judge = functools.partial(_Child, subjects, source, examples=examples, seed=seed, seconds=seconds)
     unchanged = Mutant("none", 1, "", "", source.read_text(encoding="utf-8"))
-    control = _Child(kernel, op, source, unchanged, {**options, "examples": min(examples, 20)}, seconds).verdict()
+    control = functools.partial(judge, examples=min(examples, _QUICK))(unchanged).verdict()
     if control.fate != "survived":
-        raise ValueError(f"{score.kernel} does not pass unchanged: {control.oracle or control.note} in {control.test}")
-    for verdict in _verdicts(kernel, op, every, record, options, seconds, jobs or os.cpu_count() or 1):
+        what = " ".join(filter(None, (control.oracle, control.test, control.note)))
+        raise ValueError(f"{source.name} does not pass unchanged ({what}), so findings say nothing of its mutants")
+    for verdict in _verdicts(judge, source, every, record, jobs or os.cpu_count() or 1):
         score.verdicts.append(verdict)
         if progress is not None:
             progress(verdict, len(score.verdicts), len(every))
-    score.verdicts.sort(key=lambda verdict: (verdict.source, verdict.mutant.line))
+    score.verdicts.sort(key=lambda verdict: verdict.mutant.line)
     return score
 
 
 def _verdicts(
-    kernel: Callable[..., Any],
-    op: Op,
-    every: Sequence[tuple[Path, Mutant]],
+    judge: Callable[[Mutant], _Child],
+    source: Path,
+    every: Sequence[Mutant],
     record: dict[str, dict[str, str]],
-    options: dict[str, Any],
-    seconds: float,
     jobs: int,
 ) -> Iterator[Verdict]:
     """The verdicts as they come, `jobs` mutants at a time."""
@@ -145,12 +170,12 @@ def _verdicts(
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                source, mutant = waiting.pop(0)
+                mutant = waiting.pop(0)
                 known = equivalents.reason(source, mutant, record)
                 if known is not None:
-                    yield Verdict(source, mutant, "equivalent", note=known)
+                    yield Verdict(mutant, "equivalent", note=known)
                     continue
-                running.append(_Child(kernel, op, source, mutant, options, seconds))
+                running.append(judge(mutant))
             if not running:
                 continue
             wait([child.receiving for child in running], timeout=1.0)
@@ -166,15 +191,16 @@ class _Child:
     """The process that judges one mutant: it may crash, hang, or leave its modules mutated."""
 
     def __init__(
-        self, kernel: Callable[..., Any], op: Op, source: Path, mutant: Mutant, options: dict[str, Any], seconds: float
+        self, subjects: Sequence[Subject], source: Path, mutant: Mutant, *, examples: int, seed: int, seconds: float
     ) -> None:
-        self.source, self.mutant = source, mutant
+        self.mutant = mutant
         self._started = time.monotonic()
         self._deadline = self._started + seconds
         # forked, so that torch, Triton and the op are there at once, whatever names they can be imported by
         context = multiprocessing.get_context("fork")
         self.receiving, sending = context.Pipe(duplex=False)
-        self._process = context.Process(target=_judge, args=(sending, kernel, op, source, mutant, options), daemon=False)
+        given = (sending, subjects, source, mutant, examples, seed)
+        self._process = context.Process(target=_judge, args=given, daemon=False)
         self._process.start()
         sending.close()
 
@@ -194,7 +220,7 @@ class _Child:
         else:
             answer = {"fate": "killed", "oracle": "hang", "note": "it ran out of time"}
         self.end()
-        return Verdict(self.source, self.mutant, **answer, seconds=round(time.monotonic() - self._started, 2))
+        return Verdict(self.mutant, **answer, seconds=round(time.monotonic() - self._started, 2))
 
     def end(self) -> None:
         """End the process, which is a group of its own, and what it has started."""
@@ -211,7 +237,7 @@ def _ending(status: int | None) -> str:
 
 
 def _judge(
-    sending: Connection, kernel: Callable[..., Any], op: Op, source: Path, mutant: Mutant, options: dict[str, Any]
+    sending: Connection, subjects: Sequence[Subject], source: Path, mutant: Mutant, examples: int, seed: int
 ) -> None:
     """Send the fate of the mutant; the process is the mutant's."""
     os.setpgid(0, 0)
@@ -223,23 +249,34 @@ def _judge(
         contextlib.redirect_stderr(io.StringIO()),
     ):
         try:
-            loaded = sources.load(kernel, source, mutant.text, Path(folder))
-        except Exception as error:  # noqa: BLE001 - a mutant that cannot be imported is no kernel, and that is its verdict
+            kernels = sources.load([subject.kernel for subject in subjects], source, mutant.text, Path(folder))
+        except Exception as error:  # noqa: BLE001 - a mutant that cannot be imported is no kernel: that is its verdict
             answer: dict[str, Any] = {"fate": "invalid", "note": f"{type(error).__name__}: {error}"[:300]}
         else:
-            report = check(loaded, op, stop_at_first=True, **options)
-            answer = {"fate": "survived", "examples": sum(result.examples for result in report.results)}
-            if report.findings:
-                last = report.results[-1]
-                finding = report.findings[0]
-                answer |= {"fate": "killed", "oracle": finding.oracle, "test": f"{last.dtype}-{last.oracle}"}
-                if _does_not_compile(finding.summary):
-                    answer |= {"fate": "invalid", "note": finding.summary[:300]}
+            answer = _search(subjects, kernels, examples, seed)
     sending.send_bytes(json.dumps(answer).encode())
     sending.close()
     os._exit(0)
 
 
-def _does_not_compile(summary: str) -> bool:
-    """Whether the kernel was never run: the compiler of a CUDA source refused the text."""
-    return summary.startswith(("CompileError", "CompilationError"))
+def _search(
+    subjects: Sequence[Subject], kernels: Sequence[Callable[..., Any]], examples: int, seed: int
+) -> dict[str, Any]:
+    """The fate of a mutant: a few launches of every subject first, then all lanes of each."""
+    done = 0
+    passes: tuple[tuple[int, dict[str, Any]], ...] = ((min(examples, _QUICK), {"oracles": ["launch"]}), (examples, {}))
+    for count, options in passes:
+        for subject, kernel in zip(subjects, kernels, strict=True):
+            report = subject.check(kernel, count, seed, **options)
+            done += sum(result.examples for result in report.results)
+            if report.findings:
+                last, finding = report.results[-1], report.findings[0]
+                invalid = finding.summary.startswith(_COMPILER)
+                return {
+                    "fate": "invalid" if invalid else "killed",
+                    "oracle": finding.oracle,
+                    "test": last.id,
+                    "examples": done,
+                    "note": finding.summary[:300],
+                }
+    return {"fate": "survived", "examples": done}
