@@ -89,8 +89,10 @@ def _name(call: ast.AST) -> str:
 
 def _kernel(source: _Source, function: ast.FunctionDef) -> Iterator[Mutant]:
     strides = [a.arg for a in function.args.args if _STRIDE.search(a.arg)]
+    # tl.store casts by itself
+    stored = {id(n.args[1]) for n in ast.walk(function) if isinstance(n, ast.Call) and _name(n) == "store"}
     for node in [n for statement in function.body for n in ast.walk(statement)]:
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and not (_name(node) == "to" and id(node) in stored):
             yield from _call(source, node)
         elif isinstance(node, ast.BinOp):
             yield from _operation(source, node, strides)
