@@ -54,8 +54,12 @@ def run(
     seed: int,
     xfail: str | None = None,
     progress: Callable[[], None] | None = None,
+    stop_at_first: bool = False,
 ) -> Outcome:
-    """The outcome of one case: `examples` calls, the smallest call of each kind of objection among them."""
+    """The outcome of one case: `examples` calls, the smallest call of each kind of objection among them.
+
+    With `stop_at_first` it ends at the first call with an objection, as it was drawn.
+    """
     result = CaseResult(dtype_name(dtype), lane.id, xfail=xfail)
     reason = lane.skip(trial)
     if reason is not None:
@@ -82,6 +86,7 @@ def run(
         target=trial.tightness.last if examples >= _CLIMBING else None,
         progress=progress,
         shrink=xfail is None,  # nobody reads the call of a failure that is known
+        stop_at_first=stop_at_first,
     )
     result.seconds = time.perf_counter() - started
     result.examples = exploration.examples

@@ -28,6 +28,7 @@ def check(
     oracles: Sequence[str] | None = None,
     dtypes: Iterable[torch.dtype] | None = None,
     progress: Progress | None = None,
+    stop_at_first: bool = False,
     **promises: Any,
 ) -> Report:
     """A report of what the oracles found in `examples` calls for each dtype and lane; `report.ok` if nothing.
@@ -40,6 +41,7 @@ def check(
         oracles: lane ids (`launch`, `layouts`, ...); by default all that apply.
         dtypes: by default those of the op, or of the kernel's promise.
         progress: called with the test id and the number of examples judged in it, now and then.
+        stop_at_first: end at the first call with an objection, and report it as drawn, not shrunk.
         promises: fields of `Promises` that the kernel gives beyond the op; or `promises=Promises(dtypes=...)` in place
             of the op's, which is also how the dtypes that the kernel accepts are promised: others must be refused.
 
@@ -73,11 +75,21 @@ def check(
                 if progress is not None:
                     progress(f"{case.dtype_name(dtype)}-{lane}", done)
 
-            outcome = case.run(trial, lanes.LANES[lane], dtype, examples=examples, seed=seed, progress=step)
+            outcome = case.run(
+                trial,
+                lanes.LANES[lane],
+                dtype,
+                examples=examples,
+                seed=seed,
+                progress=step,
+                stop_at_first=stop_at_first,
+            )
             report.results.append(outcome.result)
             report.findings.extend(outcome.findings)
             if outcome.interrupted:
                 report.interrupted = True
+                return report
+            if stop_at_first and outcome.findings:
                 return report
     return report
 

@@ -68,11 +68,13 @@ def explore(
     target: Callable[[], float | None] | None = None,
     progress: Callable[[], None] | None = None,
     shrink: bool = True,
+    stop_at_first: bool = False,
 ) -> Exploration:
     """Every kind of objection within `examples` calls drawn from `seed`, each shrunk by itself.
 
     One failing property hides the others, since a test ends at its first exception. So the first pass only collects,
-    and one more pass for each kind found, over the same calls, shrinks that kind and ignores the rest.
+    and one more pass for each kind found, over the same calls, shrinks that kind and ignores the rest. With
+    `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk.
     """
     result = Exploration()
     extra = _AFTER_FIRST
@@ -80,20 +82,25 @@ def explore(
     def collect(call: Any) -> None:
         nonlocal extra
         if result.found:
+            if stop_at_first:
+                raise _Objected  # Hypothesis runs the call that ended the search once more
             if extra == 0:
                 return
             extra -= 1
         for objection in check(call):
             result.found.setdefault(objection.failure, Found(call, objection))
         result.examples += 1
+        if stop_at_first and result.found:
+            raise _Objected
         if target is not None and (value := target()) is not None:
             hypothesis.target(value, label="error over bound")
         if progress is not None:
             progress()
 
     try:
-        _run(strategy, collect, _settings(examples, Phase.generate, Phase.target), seed)
-        if shrink:
+        with contextlib.suppress(_Objected):
+            _run(strategy, collect, _settings(examples, Phase.generate, Phase.target), seed)
+        if shrink and not stop_at_first:
             for kind in list(result.found):
                 _shrink(strategy, check, kind, result.found, examples, seed)
     except KeyboardInterrupt:

@@ -80,7 +80,7 @@ class Placed:
             _elements_of(after, self.tensor).copy_(_elements_of(self.before, self.tensor))
         if torch.equal(after, self.before):
             return None
-        first = self.tensor.storage_offset() * self.tensor.element_size()
+        first = int(self.tensor.storage_offset()) * self.tensor.element_size()
         return torch.nonzero(after != self.before).ravel() - first
 
 

@@ -102,8 +102,8 @@ def synchronize() -> None:
         return
     from conformance.device import policy
 
-    done = torch.cuda.Event()
-    done.record()  # type: ignore[no-untyped-call]
+    done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    done.record()
     limit = policy.current().hang_seconds
     started = time.monotonic()
     while not done.query():  # type: ignore[no-untyped-call]

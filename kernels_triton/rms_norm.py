@@ -63,12 +63,13 @@ def _looped_rms_norm_kernel(
         tl.store(out_ptr + column, out.to(out_ptr.dtype.element_ty), mask=column < columns)
 
 
-def rms_norm(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
+def rms_norm(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6, *, longest: int | None = None) -> torch.Tensor:
     """The rows of `x` over their root mean square, times `w`: `x / sqrt(mean(x * x) + eps) * w`, contiguous.
 
     `x` has any rank from 1 up, `w` one axis as long as the last of `x`; any strides; float16, bfloat16, float32
     (computed in float32, rounded once at the end) or float64 (in float64). Leading axes that no single stride walks
-    through are copied first.
+    through are copied first. Rows longer than `longest`, a power of two, are read twice in blocks of so many columns; by
+    default those that registers do not hold, in blocks of `LOOP_BLOCK`.
 
     Raises:
         TypeError: an argument is no tensor of a supported dtype, or the dtypes differ.
@@ -85,7 +86,8 @@ def rms_norm(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.Tenso
     columns = x.shape[-1]
     matrix = x.reshape(-1, columns)
     rows = matrix.shape[0]
-    longest = ROW_BYTES // (COMPUTE[x.dtype].primitive_bitwidth // 8)
+    loop_block = longest or LOOP_BLOCK
+    longest = longest or ROW_BYTES // (COMPUTE[x.dtype].primitive_bitwidth // 8)
     with torch.cuda.device_of(x):
         if columns <= longest:
             tile_rows, block, warps = row_tile(columns, longest)
@@ -94,7 +96,7 @@ def rms_norm(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.Tenso
                 COMPUTE=COMPUTE[x.dtype], ROWS=tile_rows, BLOCK=block, num_warps=warps,
             )  # fmt: skip
         else:
-            _, block, warps = row_tile(columns, LOOP_BLOCK)
+            _, block, warps = row_tile(columns, loop_block)
             _looped_rms_norm_kernel[(rows,)](
                 matrix, w, out, columns, matrix.stride(0), matrix.stride(1), w.stride(0), columns, float(eps),
                 COMPUTE=COMPUTE[x.dtype], BLOCK=block, num_warps=warps,

@@ -58,12 +58,13 @@ def _online_softmax_kernel(
         tl.store(out_ptr + column, out.to(out_ptr.dtype.element_ty), mask=column < columns)
 
 
-def softmax(x: torch.Tensor) -> torch.Tensor:
+def softmax(x: torch.Tensor, *, longest: int | None = None) -> torch.Tensor:
     """The softmax of `x` over its last axis, contiguous, of the shape and dtype of `x`.
 
     Any rank from 1 up, any strides; float16, bfloat16, float32 (computed in float32) or float64 (in float64). NaN, a
     positive infinity, or a row of negative infinities make their row NaN, as in torch. Leading axes that no single
-    stride walks through are copied first.
+    stride walks through are copied first. Rows longer than `longest`, a power of two, are read twice in blocks of so
+    many columns; by default those that registers do not hold, in blocks of `ONLINE_BLOCK`.
 
     Raises:
         TypeError: `x` is no tensor of a supported dtype.
@@ -78,7 +79,8 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     columns = x.shape[-1]
     matrix = x.reshape(-1, columns)
     rows = matrix.shape[0]
-    longest = ROW_BYTES // (COMPUTE[x.dtype].primitive_bitwidth // 8)
+    online_block = longest or ONLINE_BLOCK
+    longest = longest or ROW_BYTES // (COMPUTE[x.dtype].primitive_bitwidth // 8)
     with torch.cuda.device_of(x):
         if columns <= longest:
             tile_rows, block, warps = row_tile(columns, longest)
@@ -87,7 +89,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
                 COMPUTE=COMPUTE[x.dtype], ROWS=tile_rows, BLOCK=block, num_warps=warps,
             )  # fmt: skip
         else:
-            _, block, warps = row_tile(columns, ONLINE_BLOCK)
+            _, block, warps = row_tile(columns, online_block)
             _online_softmax_kernel[(rows,)](
                 matrix, out, columns, matrix.stride(0), matrix.stride(1), columns,
                 COMPUTE=COMPUTE[x.dtype], BLOCK=block, num_warps=warps,

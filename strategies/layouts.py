@@ -236,8 +236,9 @@ def plans(rank: int, names: tuple[str, ...] = LAYOUTS) -> tuple[Plan, ...]:
     return weighted(chosen or [(Plan(), 1)])
 
 
-def huge(shape: Shape, *, reach: int = 2**31) -> Layout:
-    """A layout whose last element lies at least `reach` elements from the first, on the first axis longer than 1.
+def huge(shape: Shape, *, reach: int = 2**31, last: bool = False) -> Layout:
+    """A layout whose last element lies at least `reach` elements from the first, on the first axis longer than 1, or on
+    the last such axis.
 
     An offset computed in 32 bits overflows there. The storage is only address space: PyTorch's CPU allocator and a GPU
     reservation commit the touched pages alone. Raises InvalidArgument for a shape with fewer than two elements.
@@ -247,9 +248,9 @@ def huge(shape: Shape, *, reach: int = 2**31) -> Layout:
     """
     if 0 in shape or all(size == 1 for size in shape):
         raise refuse("shape", shape, "a huge stride needs an axis longer than 1")
-    axis = next(axis for axis, size in enumerate(shape) if size > 1)
+    axis = [axis for axis, size in enumerate(shape) if size > 1][-1 if last else 0]
     strides = list(dense_strides(shape))
     # a whole number of rows, so that the strides divide as those of a slice of a real tensor do
-    unit = max(strides[axis], 8)
+    unit = max(strides[axis], 8) if axis == 0 or not last else shape[0] * strides[0]
     strides[axis] = (-(-reach // (shape[axis] - 1)) // unit + 1) * unit
     return layout(shape, tuple(strides), 0)

@@ -11,7 +11,8 @@ import torch
 
 from conformance.emulator import Backend
 from conformance.events import Event
-from conformance.mutation.cuda import Mutant, mutants
+from conformance.mutation.cuda import mutants
+from conformance.mutation.mutant import Mutant
 from conformance.observation import Observation, Order, observe
 from conformance.regions import Arena, Region, Role
 

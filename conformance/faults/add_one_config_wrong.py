@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -34,7 +36,7 @@ def _launch(x: torch.Tensor, y: torch.Tensor, *, fixed: bool) -> torch.Tensor:
     out = torch.empty_like(x)
     n = out.numel()
     if n:
-        tuned = _right if fixed else _wrong
+        tuned: Any = _right if fixed else _wrong
         tuned[lambda meta: (triton.cdiv(n, meta["STEP"]),)](x, y, out, n, COMPUTE=COMPUTE[x.dtype])
     return out
 

@@ -47,7 +47,8 @@ def _leading_zeros(a: Array) -> Array:
     bits = np.unpackbits(
         np.ascontiguousarray(_bits(a).astype(f">u{a.dtype.itemsize}"))[..., None].view(np.uint8), axis=-1
     )
-    return np.where(bits.any(-1), bits.argmax(-1), width)
+    zeros: Array = np.where(bits.any(-1), bits.argmax(-1), width)
+    return zeros
 
 
 def _first_set(a: Array) -> Array:

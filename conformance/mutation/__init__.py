@@ -1,5 +1,6 @@
 """Mutants of kernels: what the suite must object to."""
 
-from conformance.mutation.cuda import Mutant, mutants
+from conformance.mutation.gate import Score, Subject, Verdict, mutate
+from conformance.mutation.mutant import Mutant
 
-__all__ = ["Mutant", "mutants"]
+__all__ = ["Mutant", "Score", "Subject", "Verdict", "mutate"]

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator
 
 from conformance.emulator.source import without_comments
-
-
-@dataclasses.dataclass(frozen=True)
-class Mutant:
-    """A source text that differs from the original in one place: `before` became `after` on `line`."""
-
-    kind: str
-    line: int
-    before: str
-    after: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.kind}: `{self.before}` -> `{self.after}`"
+from conformance.mutation.mutant import Mutant, edit
 
 
 # statements that order memory or threads, and the wait for asynchronous copies
@@ -35,6 +21,8 @@ _STRIDE = re.compile(
     r"\*\s*(\w*(?:stride|pitch|columns|cols)\w*|[a-z]\.\w*(?:stride|row|col)\w*|\bn\b|\bk\b|\bN\b|\bK\b)(?!\s*[\w(])",
     re.I,
 )
+# what a sum, a maximum or an index starts from, and numbers that something is divided by or reduced modulo
+_CONSTANT = re.compile(r"(?<![=!<>])(?:=|:|/|%)\s*(-INFINITY|\d+)(?=\s*[;,)\]* ])")
 _IF = re.compile(r"\bif\s*(?=\()")
 _AND = re.compile(r"&&")
 
@@ -43,43 +31,44 @@ def mutants(text: str) -> Iterator[Mutant]:
     """Every single-edit mutant of `text`, in the order of the kinds below and of the lines.
 
     Kinds: "delete" a barrier, fence, sync or wait; "plain" for an atomic add; "widen" and "narrow" a comparison;
-    "stride" one too large; "unmask" an `if`; "drop" one side of an `&&`.
+    "stride" one too large; "unmask" an `if`; "drop" one side of an `&&`; "constant" one larger or, for -INFINITY, 0.
 
     >>> [str(m) for m in mutants("if (i < n) s[i] = 0;\\n__syncthreads();")][0]
     'line 2: delete: `__syncthreads();` -> ``'
     """
     plain = _blank_strings(without_comments(text))
     for match in _SYNC.finditer(plain):
-        yield _edit(text, "delete", match.start(), match.end(), _kept_semicolon(plain, match.start()))
+        yield edit(text, "delete", match.start(), match.end(), _kept_semicolon(plain, match.start()))
     for match in _VOTE.finditer(plain):
-        yield _edit(text, "delete", match.start(), match.end(), "(bool)(")
+        yield edit(text, "delete", match.start(), match.end(), "(bool)(")
     for match in _ATOMIC.finditer(plain):
         end = _closing(plain, match.end() - 1)
         comma = _top_level_comma(plain, match.end(), end)
         if plain[end + 1 : end + 2] == ";" and comma is not None:
             pointer, value = text[match.end() : comma], text[comma + 1 : end].strip()
-            yield _edit(text, "plain", match.start(), end + 1, f"*({pointer}) += {value}")
+            yield edit(text, "plain", match.start(), end + 1, f"*({pointer}) += {value}")
     for match in _COMPARISON.finditer(plain):
         if _is_template(plain, match.start(1)):
             continue
         operator = match[1]
-        yield _edit(text, "widen" if len(operator) == 1 else "narrow", match.start(1), match.end(1), _other(operator))
+        yield edit(text, "widen" if len(operator) == 1 else "narrow", match.start(1), match.end(1), _other(operator))
         shifted = f"+ 1 {operator}" if operator[0] == "<" else f"- 1 {operator}"
-        yield _edit(text, "narrow", match.start(1), match.end(1), shifted)
+        yield edit(text, "narrow", match.start(1), match.end(1), shifted)
     for match in _STRIDE.finditer(plain):
-        yield _edit(text, "stride", match.start(1), match.end(1), f"({match[1]} + 1)")
+        yield edit(text, "stride", match.start(1), match.end(1), f"({match[1]} + 1)")
     for match in _IF.finditer(plain):
         end = _closing(plain, match.end())
         if plain[match.end() + 1 : end].strip() and not re.match(r"\bif\s*constexpr", plain[match.start() :]):
-            yield _edit(text, "unmask", match.end(), end + 1, "(true)")
+            yield edit(text, "unmask", match.end(), end + 1, "(true)")
     for match in _AND.finditer(plain):
         left, right = _operand_before(plain, match.start()), _operand_after(plain, match.end())
-        yield _edit(text, "drop", left, match.start(), "true ")
-        yield _edit(text, "drop", match.end(), right, " true")
-
-
-def _edit(text: str, kind: str, start: int, end: int, after: str) -> Mutant:
-    return Mutant(kind, text.count("\n", 0, start) + 1, text[start:end], after, text[:start] + after + text[end:])
+        yield edit(text, "drop", left, match.start(), "true ")
+        yield edit(text, "drop", match.end(), right, " true")
+    for match in _CONSTANT.finditer(plain):
+        value = match[1]
+        if re.match(r"[^\n]*\bconstexpr\b|\s*#", plain[plain.rfind("\n", 0, match.start()) + 1 :]):
+            continue  # sizes of tiles and depths of unrolling are choices, not meaning
+        yield edit(text, "constant", match.start(1), match.end(1), "0" if "INF" in value else str(int(value) + 1))
 
 
 def _kept_semicolon(plain: str, start: int) -> str:

@@ -82,14 +82,24 @@ def _lengthened(trial: Trial, dtype: torch.dtype | None, name: str) -> SearchStr
 def _spread(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
     base = trial.op.calls(dtype=dtype, layouts=("contiguous",), limits=dict(trial.promises.limits))
 
-    def spread(drawn: tuple[Call, str]) -> Call:
-        call, name = drawn
-        value = call.tensors.get(name)
-        if value is None or value.numel == 0 or value.shape[0] < 2:
-            return call
-        return call.replace(name, value.with_layout(kst.huge(value.shape)))
+    inner = {name for name in strided_arguments(trial) if _may_stride_inside(trial, name)}
 
-    return st.tuples(base, st.sampled_from(strided_arguments(trial))).map(spread)
+    def spread(drawn: tuple[Call, str, bool]) -> Call:
+        call, name, last = drawn
+        value = call.tensors.get(name)
+        last = last and name in inner
+        if value is None or value.numel == 0 or value.shape[-1 if last else 0] < 2:
+            return call
+        return call.replace(name, value.with_layout(kst.huge(value.shape, last=last)))
+
+    return st.tuples(base, st.sampled_from(strided_arguments(trial)), st.booleans()).map(spread)
+
+
+def _may_stride_inside(trial: Trial, name: str) -> bool:
+    """Whether the last axis of the argument may have any stride, as that of a transposed matrix has."""
+    promised, strategy = trial.promises.layouts, trial.op.inputs[name]
+    assert isinstance(strategy, TensorStrategy)
+    return "transposed" in strategy.spec.layouts and (promised is None or "transposed" in promised)
 
 
 def check(trial: Trial, call: Call) -> list[Objection]:

@@ -1,0 +1,105 @@
+"""Scores as text, as JSON and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from conformance.mutation.gate import Fate, Score, Verdict
+
+_FATES: tuple[Fate, ...] = ("killed", "survived", "equivalent", "invalid")
+
+
+def line_of(verdict: Verdict) -> str:
+    """The verdict on one line: fate, by whom, line and edit.
+
+    >>> from conformance.mutation.mutant import Mutant
+    >>> line_of(Verdict(Mutant("drop", 7, "a & b", "a", ""), "killed", "bounds", "float32-launch", 3))
+    'killed      line 7: drop: `a & b` -> `a`  [bounds in float32-launch, 3 examples]'
+    """
+    by = f"{verdict.oracle} in {verdict.test}, {verdict.examples} examples" if verdict.test else verdict.oracle
+    if verdict.fate != "killed":
+        by = verdict.note or f"{verdict.examples} examples"
+    return f"{verdict.fate:<11} {' '.join(str(verdict.mutant).split())}  [{by}]"
+
+
+def text(score: Score) -> Iterator[str]:
+    """The table of a score: the survivors and those recorded as equivalent, then the counts."""
+    yield f"{score.source.name}: {', '.join(score.subjects)}"
+    for verdict in score.verdicts:
+        if verdict.fate != "killed":
+            yield f"  {line_of(verdict)}"
+    yield "  " + _counts(score)
+
+
+def document(scores: Sequence[Score]) -> dict[str, Any]:
+    """The JSON of scores: for each source the counts and every mutant."""
+    return {
+        "sources": [
+            {
+                "source": f"{score.source.parent.name}/{score.source.name}",
+                "subjects": list(score.subjects),
+                "mutants": score.total,
+                "score": score.ratio,
+                **{fate: score.count(fate) for fate in _FATES},
+                "verdicts": [
+                    {
+                        "line": verdict.mutant.line,
+                        "kind": verdict.mutant.kind,
+                        "before": verdict.mutant.before,
+                        "after": verdict.mutant.after,
+                        "fate": verdict.fate,
+                        "oracle": verdict.oracle,
+                        "test": verdict.test,
+                        "examples": verdict.examples,
+                        "seconds": verdict.seconds,
+                        "note": verdict.note,
+                    }
+                    for verdict in score.verdicts
+                ],
+            }
+            for score in scores
+        ]
+    }
+
+
+def markdown(scores: Sequence[Score], seconds: float, command: str) -> str:
+    """The page of the scores."""
+    lines = [
+        "# Mutation score",
+        "",
+        f"Made by `{command}` in {seconds / 60:.0f} minutes. Each mutant is a shipped kernel with one edit, judged by",
+        "the suite in the interpreter or the emulator until the first finding, with seed 0. The score is killed over",
+        "killed and survived; mutants that change nothing that a caller can see are listed with the reason.",
+        "",
+        "| source | subjects | mutants | judged | killed | survived | equivalent | invalid | score |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for score in scores:
+        name = f"`{score.source.parent.name}/{score.source.name}`"
+        counts = " | ".join(str(score.count(fate)) for fate in _FATES)
+        names = ", ".join(subject.rpartition(".")[2] for subject in score.subjects)
+        lines.append(f"| {name} | {names} | {score.total} | {len(score.verdicts)} | {counts} | {score.ratio:.1%} |")
+    for title, fate in (("Survivors", "survived"), ("Equivalent mutants", "equivalent")):
+        found = [(score, verdict) for score in scores for verdict in score.verdicts if verdict.fate == fate]
+        lines += ["", f"## {title}", ""]
+        if not found:
+            lines.append("None.")
+            continue
+        lines += ["| source | line | edit | why |", "|---|---:|---|---|"]
+        for score, verdict in found:
+            mutant = verdict.mutant
+            edit = f"{mutant.kind}: {_cell(mutant.before)} to {_cell(mutant.after)}"
+            why = verdict.note or f"{verdict.examples} examples without a finding"
+            lines.append(f"| `{score.source.parent.name}/{score.source.name}` | {mutant.line} | {edit} | {why} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(code: str) -> str:
+    one_line = " ".join(code.split()).replace("|", "\\|")
+    return f"`{one_line}`" if one_line else "nothing"
+
+
+def _counts(score: Score) -> str:
+    counts = ", ".join(f"{score.count(fate)} {fate}" for fate in _FATES)
+    return f"{counts} of {score.total} mutants: score {score.ratio:.1%}"

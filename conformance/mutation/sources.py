@@ -1,0 +1,71 @@
+"""The source text of kernels, and the kernels loaded from a copy in which one of them is a mutant."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import operator
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.mutation import cuda, jit
+from conformance.mutation.mutant import Mutant
+from conformance.targets import TargetError
+
+# What a launcher may read from its own folder.
+_BESIDE = ("*.cu", "*.cuh", "*.h", "*.hpp")
+
+
+def source(kernels: Sequence[Callable[..., Any]]) -> Path:
+    """The file that is mutated: the `.cu` of the same name beside the kernels' file, else that file itself.
+
+    Raises:
+        TargetError: a kernel is no Python function of a file, or they are of several files.
+    """
+    files = {_file(kernel) for kernel in kernels}
+    if len(files) != 1:
+        raise TargetError(f"the kernels are of several files ({', '.join(map(str, sorted(files)))}): mutate one at a time")
+    (file,) = files
+    beside = file.with_suffix(".cu")
+    return beside if beside.is_file() else file
+
+
+def mutants(source: Path) -> Iterator[Mutant]:
+    """The mutants of a source file, by its kind."""
+    text = source.read_text(encoding="utf-8")
+    yield from cuda.mutants(text) if source.suffix == ".cu" else jit.mutants(text)
+
+
+def load(
+    kernels: Sequence[Callable[..., Any]], source: Path, text: str, folder: Path
+) -> list[Callable[..., Any]]:
+    """The kernels of the same names with `text` in place of `source`, from copies in `folder`.
+
+    The module keeps its name and its lines, so reports differ in the folder alone. For a process that ends afterwards:
+    the module takes the place of the original.
+    """
+    file = _file(kernels[0])
+    for pattern in _BESIDE:
+        for other in file.parent.glob(pattern):
+            shutil.copy(other, folder / other.name)
+    shutil.copy(file, folder / file.name)
+    (folder / source.name).write_text(text, encoding="utf-8")
+    name = kernels[0].__module__
+    spec = importlib.util.spec_from_file_location(name, folder / file.name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return [operator.attrgetter(kernel.__qualname__)(module) for kernel in kernels]
+
+
+def _file(kernel: Callable[..., Any]) -> Path:
+    function = inspect.unwrap(kernel) if inspect.isfunction(kernel) else None
+    name = inspect.getsourcefile(function) if function is not None else None
+    if function is None or name is None or "<locals>" in function.__qualname__:
+        raise TargetError(f"{kernel!r} cannot be mutated: it must be a Python function at the top level of a file")
+    return Path(name).resolve()

@@ -1,0 +1,108 @@
+"""Every fault is found by an oracle that it names, in the line that it marks, and its repaired twin passes everything."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance import check, profiles
+from conformance.faults import FAULTS
+from conformance.faults.catching import Caught, carrying, catch
+from conformance.report.explanations import ORACLES
+
+SHOWN = [fault for fault in FAULTS if fault.runtime != "gpu"]
+REPAIRED = [fault for fault in SHOWN if fault.fixed is not None]
+# of each test id of a twin; the nightly profile gives the default budget
+TWIN_EXAMPLES = 15
+
+each = pytest.mark.parametrize("fault", SHOWN, ids=lambda fault: fault.name)
+each_twin = pytest.mark.parametrize("fault", REPAIRED, ids=lambda fault: fault.name)
+
+
+def source_of(fault):
+    return Path(inspect.getsourcefile(sys.modules[fault.kernel.__module__]))
+
+
+def statements(tree):
+    """The innermost statements, with their line ranges: a compound one counts with its head alone."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno
+            yield node, range(node.lineno, max(last, node.lineno) + 1)
+
+
+def names(node, context):
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
+
+
+def shown_lines(fault):
+    """Where the fault can show: its marked statement and what is computed from it in its kernel; None for every line,
+    where the marked line is in the launcher."""
+    text = source_of(fault).read_text()
+    (marked,) = [i for i, line in enumerate(text.splitlines(), 1) if fault.line in line and f'line="{fault.line}' not in line]
+    for function in ast.parse(text).body:
+        if not isinstance(function, ast.FunctionDef) or not function.lineno <= marked <= function.end_lineno:
+            continue
+        if not any("jit" in ast.unparse(decorator) for decorator in function.decorator_list):
+            return None
+        inner = [(node, lines) for node, lines in statements(function) if node is not function]
+        found = {line for _, lines in inner if marked in lines for line in lines}
+        tainted = set().union(*(names(node, ast.Store) for node, lines in inner if marked in lines), set())
+        while True:
+            more = {
+                (line, name)
+                for node, lines in inner
+                if names(node, ast.Load) & tainted
+                for line in lines
+                for name in names(node, ast.Store) or {""}
+            }
+            if {line for line, _ in more} <= found and {name for _, name in more} - {""} <= tainted:
+                return found
+            found |= {line for line, _ in more}
+            tainted |= {name for _, name in more} - {""}
+    return None
+
+
+@each
+def test_an_oracle_that_the_fault_names_objects_within_the_default_budget(fault):
+    caught = catch(fault, examples=100, seed=0)
+
+    assert isinstance(caught, Caught), f"{fault.name}: none of {fault.oracles} objects in {caught.examples} examples"
+    lines = shown_lines(fault)
+    for event in caught.objection.events:
+        if event.site is not None:
+            assert event.site.file == str(source_of(fault)), event
+            assert lines is None or event.site.line in lines, event
+
+
+@each_twin
+def test_no_oracle_objects_to_the_repaired_twin(fault):
+    report = check(fault.fixed, fault.op, examples=TWIN_EXAMPLES, seed=0, stop_at_first=True, **fault.promises)
+
+    assert report.ok, [(finding.oracle, finding.summary) for finding in report.findings]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(profiles.current().name not in ("nightly", "soak"), reason="the profiles nightly and soak run it")
+@each_twin
+def test_no_oracle_objects_to_the_repaired_twin_within_the_default_budget(fault):
+    report = check(fault.fixed, fault.op, examples=100, seed=profiles.current().seed, stop_at_first=True, **fault.promises)
+
+    assert report.ok, [(finding.oracle, finding.summary) for finding in report.findings]
+
+
+def test_every_fault_names_oracles_that_exist_and_marks_a_line_of_its_file():
+    for fault in FAULTS:
+        assert fault.oracles, fault.name
+        assert set(fault.oracles) <= set(ORACLES), fault.name
+        assert all(carrying(oracle) for oracle in fault.oracles), fault.name
+        assert fault.line in source_of(fault).read_text(), fault.name
+
+
+def test_names_of_faults_are_those_of_their_files():
+    assert [fault.name for fault in FAULTS] == [source_of(fault).stem for fault in FAULTS]
