@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import importlib.util
 import os
@@ -130,11 +131,19 @@ def prepare() -> None:
     launcher = sys.modules.get("kernels_cuda.launcher")
     if launcher is not None:
         _install_emulator()
+    _freeze()
 
 
 @functools.cache
 def _limit_threads() -> None:
     torch.set_num_threads(_THREADS)
+
+
+@functools.cache
+def _freeze() -> None:
+    # Torch and Triton make half a million objects that live as long as the process: a full collection that looks
+    # through them takes 0.2 s, a tenth of the time of a run.
+    gc.freeze()
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import pathlib
 import re
 from collections.abc import Sequence
@@ -119,8 +120,25 @@ def load(source_path: str | pathlib.Path) -> Module:
     Headers included by `#include "name.cuh"` are put in place of the line, so the text stands alone; `#line` keeps
     file names and line numbers. Raises OSError where a file cannot be read, ValueError where it has no kernel.
     """
-    path = pathlib.Path(source_path).resolve()
-    return _module(path, _inline(path, set()))
+    # launchers load at every launch: files that nobody has touched are not read again (0.4 ms for a launch of 0.3 ms)
+    where = os.path.abspath(source_path)
+    known = _loaded.get(where)
+    if known is None or any(_stamp(file) != stamp for file, stamp in known[0]):
+        path = pathlib.Path(where).resolve()
+        files: dict[pathlib.Path, Stamp] = {}
+        source = _inline(path, files)
+        known = _loaded[where] = (tuple((str(file), stamp) for file, stamp in files.items()), _module(path, source))
+    return known[1]
+
+
+Stamp = tuple[int, int]
+_loaded: dict[str, tuple[tuple[tuple[str, Stamp], ...], Module]] = {}
+
+
+def _stamp(file: str | pathlib.Path) -> Stamp:
+    """What changes when a file is written: the time of it, and its length."""
+    status = os.stat(file)
+    return status.st_mtime_ns, status.st_size
 
 
 @functools.cache
@@ -134,8 +152,9 @@ def _module(path: pathlib.Path, source: str) -> Module:
 _INCLUDE = re.compile(r'#include\s+"([\w./]+)"\s*')
 
 
-def _inline(path: pathlib.Path, seen: set[pathlib.Path]) -> str:
-    seen.add(path)
+def _inline(path: pathlib.Path, seen: dict[pathlib.Path, Stamp]) -> str:
+    """The text with its headers; `seen` gets each file that was read."""
+    seen[path] = _stamp(path)  # before reading: a write in between is noticed at the next load
     lines = [f'#line 1 "{path.name}"']
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         match = _INCLUDE.fullmatch(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -97,11 +98,20 @@ def _pack_scalar(name: str, kind: str, dtype: np.dtype[Any], value: object) -> n
     if not isinstance(value, accepted) or (dtype.kind != "b" and isinstance(value, bool)):
         raise TypeError(f"parameter {name} is a {kind}: {value!r} of type {type(value).__name__} is not one")
     if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        if not limits.min <= int(value) <= limits.max:  # type: ignore[call-overload]
+        low, high = _limits(dtype)
+        if not low <= int(value) <= high:  # type: ignore[call-overload]
             raise OverflowError(f"parameter {name} is a {kind}: {value!r} does not fit")
     packed: np.generic = dtype.type(value)
     return packed
+
+
+@functools.cache
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+_text = functools.cache(str)  # NumPy makes the name of a dtype anew each time, at 20 us for a struct
 
 
 def _pack_struct(name: str, kind: str, dtype: np.dtype[Any], value: object) -> np.generic:
@@ -113,12 +123,12 @@ def _pack_struct(name: str, kind: str, dtype: np.dtype[Any], value: object) -> n
     for field in dtype.names:
         inner, given = dtype.fields[field][0], value[field]
         if not inner.shape:
-            packed[field] = _pack_scalar(f"{name}.{field}", str(inner), inner, given)
+            packed[field] = _pack_scalar(f"{name}.{field}", _text(inner), inner, given)
             continue
         if not isinstance(given, (list, tuple)) or len(given) > inner.shape[0]:
             raise TypeError(f"parameter {name}.{field} is an array of {inner.shape[0]}: pass at most that many numbers")
         for i, item in enumerate(given):
-            packed[field][i] = _pack_scalar(f"{name}.{field}[{i}]", str(inner.base), inner.base, item)
+            packed[field][i] = _pack_scalar(f"{name}.{field}[{i}]", _text(inner.base), inner.base, item)
     scalar = packed[()]
     assert isinstance(scalar, np.void)
     return scalar
