@@ -59,9 +59,10 @@ def measure(chosen: Sequence[Fault], report: Callable[[str], None], *, rivals: b
     for fault in chosen:
         outcome = catch(fault)
         started = time.process_time()
-        passed = fault.fixed is None or check(
-            fault.fixed, fault.op, examples=_TWIN_EXAMPLES, stop_at_first=True, **fault.promises
-        ).ok
+        passed = (
+            fault.fixed is None
+            or check(fault.fixed, fault.op, examples=_TWIN_EXAMPLES, stop_at_first=True, **fault.promises).ok
+        )
         twin_seconds = time.process_time() - started
         regimes = {}
         for regime in rival_regimes.REGIMES if rivals else ():

@@ -15,7 +15,7 @@ from rich.console import Console
 import kernels_triton
 import strategies as kst
 from conformance import ops, runtime
-from conformance.mutation import Score, Subject, mutate
+from conformance.mutation import Subject, mutate
 from conformance.mutation.report import document, line_of, markdown
 from conformance.op import Op
 from kernels_cuda import matmul as cuda_matmul
@@ -66,7 +66,12 @@ def subjects() -> Iterator[list[Subject]]:
 
 
 def main(
-    json_path: str | None = None, *, examples: int = 100, only: str = "", sample: int | None = None, jobs: int | None = None
+    json_path: str | None = None,
+    *,
+    examples: int = 100,
+    only: str = "",
+    sample: int | None = None,
+    jobs: int | None = None,
 ) -> None:
     """Judge every mutant, print each, and write the page and the JSON; the process ends with status 1 for a survivor.
 

@@ -165,9 +165,7 @@ def _operation(source: _Source, node: ast.BinOp, strides: list[str]) -> Iterator
     if isinstance(node.op, ast.BitAnd):
         yield source.replace("drop", node, left)
         yield source.replace("drop", node, right)
-    elif isinstance(node.op, ast.Add) and _EPS.search(right):
-        yield source.replace("drop", node, left)
-    elif isinstance(node.op, ast.Mod):
+    elif (isinstance(node.op, ast.Add) and _EPS.search(right)) or isinstance(node.op, ast.Mod):
         yield source.replace("drop", node, left)
     elif isinstance(node.op, ast.Mult):
         for operand in (node.left, node.right):
