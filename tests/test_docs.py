@@ -15,9 +15,11 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """File name and text of each Python block of a page, in order."""
-    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
-    return [(match["title"] or f"block_{number}.py", match["code"]) for number, match in enumerate(found)]
+    """File name and text of each titled Python block of a page; the others make up one program, in their order."""
+    found = list(BLOCK.finditer(page.read_text(encoding="utf-8")))
+    program = "\n\n".join(match["code"] for match in found if not match["title"])
+    titled = [(match["title"], match["code"]) for match in found if match["title"]]
+    return titled + ([("page_program.py", program)] if program else [])
 
 
 def names(page: Path) -> str:
