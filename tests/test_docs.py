@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -15,29 +16,71 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """File name and text of each Python block of a page, in order."""
-    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
-    return [(match["title"] or f"block_{number}.py", match["code"]) for number, match in enumerate(found)]
+    """File name and text of each titled Python block of a page; the others make up one program, in their order."""
+    found = list(BLOCK.finditer(page.read_text(encoding="utf-8")))
+    program = "\n\n".join(match["code"] for match in found if not match["title"])
+    titled = [(match["title"], match["code"]) for match in found if match["title"]]
+    return titled + ([("page_program.py", program)] if program else [])
 
 
 def names(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=names)
-def test_every_python_block_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    modules = []
-    for name, code in blocks(page):
-        (tmp_path / name).write_text(code, encoding="utf-8")
-        modules.append(Path(name).stem)
-    # pages import conformance before kernels, as a reader's pytest does through the plugin
-    program = "import conformance\n" + "".join(f"import {module}\n" for module in modules)
-    path = os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "examples" / "my_kernels"), *sys.path[1:]])
+# Pages run in processes forked from one that has imported torch and Triton, which takes longer than most pages; they
+# import conformance before kernels, as a reader's pytest does through the plugin.
+DRIVER = """
+import os, sys, traceback
+import conformance, triton
+for folder in sys.argv[1:]:
+    if not (child := os.fork()):
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        try:
+            for module in open("order").read().split():
+                __import__(module)
+        except BaseException:
+            open("error", "w").write(traceback.format_exc())
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    open(folder + "/status", "w").write(str(status))
+"""
+
+
+@functools.cache
+def results(base: Path) -> dict[Path, str]:
+    """What went wrong in each page that has Python blocks, "" where nothing did."""
+    folders = {}
+    for number, page in enumerate(page for page in PAGES if blocks(page)):
+        folders[page] = base / str(number)
+        folders[page].mkdir()
+        for name, code in blocks(page):
+            (folders[page] / name).write_text(code, encoding="utf-8")
+        (folders[page] / "order").write_text(" ".join(Path(name).stem for name, _ in blocks(page)))
+    path = os.pathsep.join([str(ROOT), str(ROOT / "examples" / "my_kernels"), *sys.path[1:]])
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
-        env={**os.environ, "PYTHONPATH": path, "TRITON_INTERPRET": "1"},
+        [sys.executable, "-c", DRIVER, *map(str, folders.values())], capture_output=True, text=True, check=False,
+        timeout=600, env={**os.environ, "PYTHONPATH": path, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return {page: _result(folder) for page, folder in folders.items()}
+
+
+def _result(folder: Path) -> str:
+    error = folder / "error"
+    status = (folder / "status").read_text()
+    return error.read_text() if error.exists() else "" if status == "0" else f"ended with status {status}"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=names)
+def test_every_python_block_of_a_page_runs(page: Path, base: Path) -> None:
+    assert not results(base)[page], results(base)[page]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names)

@@ -1,4 +1,4 @@
-"""A kernel with a missing mask. pytest does not collect this file by itself: `pytest tests/faulty.py` shows findings."""
+"""A kernel with a missing mask. pytest does not collect it by itself: `pytest tests/faulty.py` shows findings."""
 
 from my_kernels.softmax import softmax_first
 
