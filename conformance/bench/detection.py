@@ -32,7 +32,7 @@ PLOT = Path("docs/detection.svg")
 SUITE = "this suite"
 # A kernel that is wrong may hang or end its process, which only a rival that runs it unguarded notices this way.
 _SECONDS = 240.0
-_TWIN_EXAMPLES = 15
+_TWIN_EXAMPLES = 5
 PEERS = ("gpucheck", "tilelens", "ttsem")
 
 
@@ -59,9 +59,10 @@ def measure(chosen: Sequence[Fault], report: Callable[[str], None], *, rivals: b
     for fault in chosen:
         outcome = catch(fault)
         started = time.process_time()
-        passed = fault.fixed is None or check(
-            fault.fixed, fault.op, examples=_TWIN_EXAMPLES, stop_at_first=True, **fault.promises
-        ).ok
+        passed = (
+            fault.fixed is None
+            or check(fault.fixed, fault.op, examples=_TWIN_EXAMPLES, stop_at_first=True, **fault.promises).ok
+        )
         twin_seconds = time.process_time() - started
         regimes = {}
         for regime in rival_regimes.REGIMES if rivals else ():

@@ -66,7 +66,12 @@ def subjects() -> Iterator[list[Subject]]:
 
 
 def main(
-    json_path: str | None = None, *, examples: int = 100, only: str = "", sample: int | None = None, jobs: int | None = None
+    json_path: str | None = None,
+    *,
+    examples: int = 100,
+    only: str = "",
+    sample: int | None = None,
+    jobs: int | None = None,
 ) -> None:
     """Judge every mutant, print each, and write the page and the JSON; the process ends with status 1 for a survivor.
 

@@ -32,7 +32,10 @@ def key(source: Path, mutant: Mutant) -> tuple[str, str]:
     """
     line = mutant.text.splitlines()[mutant.line - 1].strip() if mutant.text.splitlines() else ""
     before = " ".join(mutant.before.split())
-    return f"{source.parent.name}/{source.name}", f"{line} | {mutant.kind}: {before} -> {' '.join(mutant.after.split())}"
+    return (
+        f"{source.parent.name}/{source.name}",
+        f"{line} | {mutant.kind}: {before} -> {' '.join(mutant.after.split())}",
+    )
 
 
 def reason(source: Path, mutant: Mutant, record: dict[str, dict[str, str]]) -> str | None:

@@ -27,7 +27,9 @@ def source(kernels: Sequence[Callable[..., Any]]) -> Path:
     """
     files = {_file(kernel) for kernel in kernels}
     if len(files) != 1:
-        raise TargetError(f"the kernels are of several files ({', '.join(map(str, sorted(files)))}): mutate one at a time")
+        raise TargetError(
+            f"the kernels are of several files ({', '.join(map(str, sorted(files)))}): mutate one at a time"
+        )
     (file,) = files
     beside = file.with_suffix(".cu")
     return beside if beside.is_file() else file
@@ -39,9 +41,7 @@ def mutants(source: Path) -> Iterator[Mutant]:
     yield from cuda.mutants(text) if source.suffix == ".cu" else jit.mutants(text)
 
 
-def load(
-    kernels: Sequence[Callable[..., Any]], source: Path, text: str, folder: Path
-) -> list[Callable[..., Any]]:
+def load(kernels: Sequence[Callable[..., Any]], source: Path, text: str, folder: Path) -> list[Callable[..., Any]]:
     """The kernels of the same names with `text` in place of `source`, from copies in `folder`.
 
     The module keeps its name and its lines, so reports differ in the folder alone. For a process that ends afterwards:

@@ -1,4 +1,4 @@
-"""Every fault is found by an oracle that it names, in the line that it marks, and its repaired twin passes everything."""
+"""Every fault is found by an oracle that it names, in the line that it marks; its repaired twin passes everything."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def shown_lines(fault):
     """Where the fault can show: its marked statement and what is computed from it in its kernel; None for every line,
     where the marked line is in the launcher."""
     text = source_of(fault).read_text()
-    (marked,) = [i for i, line in enumerate(text.splitlines(), 1) if fault.line in line and f'line="{fault.line}' not in line]
+    (marked,) = [
+        i for i, line in enumerate(text.splitlines(), 1) if fault.line in line and f'line="{fault.line}' not in line
+    ]
     for function in ast.parse(text).body:
         if not isinstance(function, ast.FunctionDef) or not function.lineno <= marked <= function.end_lineno:
             continue
@@ -91,7 +93,9 @@ def test_no_oracle_objects_to_the_repaired_twin(fault):
 @pytest.mark.skipif(profiles.current().name not in ("nightly", "soak"), reason="the profiles nightly and soak run it")
 @each_twin
 def test_no_oracle_objects_to_the_repaired_twin_within_the_default_budget(fault):
-    report = check(fault.fixed, fault.op, examples=100, seed=profiles.current().seed, stop_at_first=True, **fault.promises)
+    report = check(
+        fault.fixed, fault.op, examples=100, seed=profiles.current().seed, stop_at_first=True, **fault.promises
+    )
 
     assert report.ok, [(finding.oracle, finding.summary) for finding in report.findings]
 
