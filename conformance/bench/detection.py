@@ -159,9 +159,10 @@ def markdown(data: dict[str, Any]) -> str:
     lines = [
         "# Detection",
         "",
-        f"Made by `{COMMAND}`. Each fault is a kernel of `conformance/faults/`; the suite runs it with its defaults (100",
-        "examples for each test id, seed 0) until an oracle that the fault names objects. A rival has caught a fault",
-        "where its test fails on the faulty kernel and passes on the repaired one; a false alarm is a failure of both.",
+        f"Made by `{COMMAND}`. Each fault is a kernel of `conformance/faults/`; the suite runs it with its",
+        "defaults (100 examples for each test id, seed 0) until an oracle that the fault names objects. A rival has caught",
+        "a fault where its test fails on the faulty kernel and passes on the repaired one; a false alarm is a failure of",
+        "both. The seconds are those of one process on a CPU, to the first failure.",
         "",
         "![Faults caught by each way to test](detection.svg)",
         "",

@@ -1,4 +1,4 @@
-"""`python -m conformance.bench.mutation`: the suite's score on the mutants of every shipped kernel, in docs/mutation.md."""
+"""`python -m conformance.bench.mutation`: the score on the mutants of every shipped kernel, in docs/mutation.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.console import Console
 import kernels_triton
 import strategies as kst
 from conformance import ops, runtime
-from conformance.mutation import Score, Subject, mutate
+from conformance.mutation import Subject, mutate
 from conformance.mutation.report import document, line_of, markdown
 from conformance.op import Op
 from kernels_cuda import matmul as cuda_matmul

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from conformance.emulator.source import without_comments
 from conformance.mutation.mutant import Mutant, edit
 
-
 # statements that order memory or threads, and the wait for asynchronous copies
 _SYNC = re.compile(
     r"(?:\b__syncthreads\s*\(\s*\)|\b__syncwarp\s*\([^()]*\)|\b__threadfence(?:_block|_system)?\s*\(\s*\)"

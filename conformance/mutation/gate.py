@@ -38,7 +38,7 @@ _COMPILER = ("CompileError", "CompilationError")
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: `oracle` killed it in the test id `test`, or `note` says why it is equivalent or invalid.
+    """What became of a mutant: `oracle` killed it in the test id `test`, or `note` says why it is none.
 
     `examples` were judged until then, in `seconds`.
     """
