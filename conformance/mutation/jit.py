@@ -28,8 +28,9 @@ def mutants(text: str) -> Iterator[Mutant]:
 
     Kinds, in kernels: "unmask" a load or store, "drop" one side of an `&`, a cast, a `+=`, a subtracted maximum or an
     eps; "other" value; "swap" two strides, "stride" 1; "widen" and "narrow" a comparison; "narrow" an accumulator;
-    "range" one step shorter or later; "clip" a minimum, maximum or choice to one side; "constant"; "reorder" a store and the load beside it. In
-    kernels and launchers: "floor" a cdiv. In launchers: "grid" one program less, "swap" `stride(0)` and `stride(1)`.
+    "range" one step shorter or later; "clip" a minimum, maximum or choice to one side; "constant"; "reorder" a store
+    and the load beside it. In kernels and launchers: "floor" a cdiv. In launchers: "grid" one program less, "swap"
+    `stride(0)` and `stride(1)`.
 
     Raises:
         SyntaxError: the text is no Python.
