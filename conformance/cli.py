@@ -136,6 +136,50 @@ def check(
 
 
 @main.command()
+@click.argument("target")
+@click.option("--op", "op_name", metavar="NAME", required=True, help="As `check` takes it.")
+@click.option("--examples", default=100, show_default=True, type=click.IntRange(1), help="Calls for each test id.")
+@click.option("--seed", default=0, show_default=True, type=int, help="Where the calls, and a sample, come from.")
+@click.option("--sample", type=click.IntRange(1), help="Judge only so many mutants, drawn at random.")
+@click.option("--jobs", type=click.IntRange(1), help="Mutants at a time; by default one for each core.")
+@click.option("--seconds", default=600.0, show_default=True, help="A mutant that takes longer counts as killed.")
+@click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, as `check` takes it.")
+@click.option("--equivalents", type=click.Path(exists=True, dir_okay=False), help="JSON: file to edit to reason.")
+@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write every verdict.")
+@clear_errors
+def mutate(
+    target: str, op_name: str, examples: int, seed: int, sample: int | None, jobs: int | None, seconds: float,
+    promises: Sequence[str], equivalents: str | None, json_path: str | None,
+) -> None:  # fmt: skip
+    """Edit the source of the kernel TARGET in one place at a time, and see whether the tests notice.
+
+    A mutant that survives shows what is not tested, or an edit that changes nothing: record that one in a file for
+    --equivalents. The kernel itself must pass. Exit code 1 where a mutant survives.
+    """
+    from conformance import runtime, targets
+    from conformance.mutation import Subject
+    from conformance.mutation import mutate as run_mutants
+    from conformance.mutation.equivalents import load
+    from conformance.mutation.report import document, line_of, text
+    from conformance.report.documents import write_json
+
+    if runtime.select() != "interpret":
+        raise Unusable("mutants are judged in the interpreter and the emulator: set TRITON_INTERPRET=1")
+    op = _op(op_name, None, (), target)
+    subject = Subject(targets.load_kernel(target), op, options=dict(_promise(text) for text in promises))
+    score = run_mutants(
+        subject, examples=examples, seed=seed, sample=sample, jobs=jobs, seconds=seconds,
+        record=load(Path(equivalents)) if equivalents else None,
+        progress=lambda verdict, done, total: click.echo(f"{done}/{total} {line_of(verdict)}", err=True),
+    )  # fmt: skip
+    for line in text(score):
+        click.echo(line)
+    if json_path is not None:
+        write_json(json_path, document([score]))
+    _leave(FINDINGS if score.survivors else OK)
+
+
+@main.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--target", help="The kernel, where the finding's own name cannot be imported.")
 @click.option("--op", "op_name", metavar="NAME", help="The op, where it is none of conformance.ops.")

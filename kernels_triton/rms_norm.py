@@ -68,8 +68,8 @@ def rms_norm(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6, *, longest: in
 
     `x` has any rank from 1 up, `w` one axis as long as the last of `x`; any strides; float16, bfloat16, float32
     (computed in float32, rounded once at the end) or float64 (in float64). Leading axes that no single stride walks
-    through are copied first. Rows longer than `longest`, a power of two, are read twice in blocks of so many columns; by
-    default those that registers do not hold, in blocks of `LOOP_BLOCK`.
+    through are copied first. Rows longer than `longest`, a power of two, are read twice in blocks of so many columns;
+    by default those that registers do not hold, in blocks of `LOOP_BLOCK`.
 
     Raises:
         TypeError: an argument is no tensor of a supported dtype, or the dtypes differ.

@@ -19,6 +19,7 @@ SPECIALS = (
     "one_negzero",
     "all_negzero",
     "row_neginf",
+    "start_neginf",
     "all_neginf",
     "all_inf",
     "all_nan",
@@ -85,6 +86,9 @@ def special(name: str, g: Generator, rows: int, n: int, f: Format) -> Array:
         x.reshape(-1)[int(g.integers(0, x.size))] = number
     elif what == "row" and number is not None:
         x[int(g.integers(0, rows))] = number
+    elif what == "start" and number is not None:
+        # the scores of a left-padded sequence: blocks of them are masked while the row is not
+        x[numpy.arange(n) < g.integers(0, n + 1, (rows, 1))] = number
     elif name == "inf_pair":
         row = int(g.integers(0, rows))
         at = g.permutation(n)[:2]

@@ -32,7 +32,7 @@ PLOT = Path("docs/detection.svg")
 SUITE = "this suite"
 # A kernel that is wrong may hang or end its process, which only a rival that runs it unguarded notices this way.
 _SECONDS = 240.0
-_TWIN_EXAMPLES = 15
+_TWIN_EXAMPLES = 5
 PEERS = ("gpucheck", "tilelens", "ttsem")
 
 
@@ -159,9 +159,10 @@ def markdown(data: dict[str, Any]) -> str:
     lines = [
         "# Detection",
         "",
-        f"Made by `{COMMAND}`. Each fault is a kernel of `conformance/faults/`; the suite runs it with its defaults (100",
-        "examples for each test id, seed 0) until an oracle that the fault names objects. A rival has caught a fault",
-        "where its test fails on the faulty kernel and passes on the repaired one; a false alarm is a failure of both.",
+        f"Made by `{COMMAND}`. Each fault is a kernel of `conformance/faults/`; the suite",
+        "runs it with its defaults (100 examples for each test id, seed 0) until an oracle that it names objects.",
+        "A rival has caught a fault where its test fails on the faulty kernel and passes on the repaired one; a false",
+        "alarm is a failure of both. The seconds are those of one process on a CPU, to the first failure.",
         "",
         "![Faults caught by each way to test](detection.svg)",
         "",

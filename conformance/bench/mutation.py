@@ -1,4 +1,4 @@
-"""`python -m conformance.bench.mutation`: the suite's score on the mutants of every shipped kernel, in docs/mutation.md."""
+"""`python -m conformance.bench.mutation`: the score on the mutants of every shipped kernel, in docs/mutation.md."""
 
 from __future__ import annotations
 

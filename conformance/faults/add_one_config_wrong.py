@@ -21,7 +21,7 @@ def _kernel(x_ptr, y_ptr, out_ptr, n, COMPUTE: tl.constexpr, STEP: tl.constexpr,
     tl.store(out_ptr + i, (x + y).to(out_ptr.dtype.element_ty), mask=i < n)
 
 
-def _tuned(steps: tuple[int, int]) -> object:
+def _tuned(steps: tuple[int, int]) -> Any:
     configs = [triton.Config({"BLOCK": block, "STEP": step}) for block, step in zip((64, 32), steps, strict=True)]
     return triton.autotune(configs=configs, key=["n"])(_kernel)
 

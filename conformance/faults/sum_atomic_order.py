@@ -60,5 +60,6 @@ fault = Fault(
     klass="DET",
     line="tl.atomic_add(out_ptr + row, tl.sum(x, axis=0))",
     source="vllm-project/vllm#33688",
+    runtime="gpu",  # the interpreter runs programs in an order, and with float atomics no other order is asked of them
     promises={"dtypes": (torch.float32,)},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import faulthandler
 import functools
 import io
 import json
@@ -37,7 +38,7 @@ _COMPILER = ("CompileError", "CompilationError")
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: `oracle` killed it in the test id `test`, or `note` says why it is equivalent or invalid.
+    """What became of a mutant: `oracle` killed it in the test id `test`, or `note` says why it is none.
 
     `examples` were judged until then, in `seconds`.
     """
@@ -241,6 +242,7 @@ def _judge(
 ) -> None:
     """Send the fate of the mutant; the process is the mutant's."""
     os.setpgid(0, 0)
+    faulthandler.disable()  # a crash is a verdict, not a fault of whoever runs the gate
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
     warnings.simplefilter("ignore")
     with (

@@ -1,8 +1,9 @@
-"""Mutants of Python text with Triton kernels, one edit each: the suite must object to every one that changes behaviour."""
+"""Mutants of Python text with Triton kernels, one edit each: what changes behaviour must meet an objection."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -27,8 +28,9 @@ def mutants(text: str) -> Iterator[Mutant]:
 
     Kinds, in kernels: "unmask" a load or store, "drop" one side of an `&`, a cast, a `+=`, a subtracted maximum or an
     eps; "other" value; "swap" two strides, "stride" 1; "widen" and "narrow" a comparison; "narrow" an accumulator;
-    "range" one step shorter or later; "clip" a minimum; "constant"; "reorder" a store and the load beside it. In
-    kernels and launchers: "floor" a cdiv. In launchers: "grid" one program less, "swap" `stride(0)` and `stride(1)`.
+    "range" one step shorter or later; "clip" a minimum, maximum or choice to one side; "constant"; "reorder" a store
+    and the load beside it. In kernels and launchers: "floor" a cdiv. In launchers: "grid" one program less, "swap"
+    `stride(0)` and `stride(1)`.
 
     Raises:
         SyntaxError: the text is no Python.
@@ -139,12 +141,9 @@ def _call(source: _Source, call: ast.Call) -> Iterator[Mutant]:
             yield source.replace("narrow", dtype, f"tl.{_NARROWER.get(last, 'float16')}")
     elif name == "range":
         yield from _range(source, call)
-    elif name in ("minimum", "maximum") and len(call.args) == 2:
-        for argument in call.args:
+    elif (name in ("minimum", "maximum") and len(call.args) == 2) or (name == "where" and len(call.args) == 3):
+        for argument in call.args[-2:]:
             yield source.replace("clip", call, source.of(argument))
-    elif name == "where" and len(call.args) == 3:
-        for argument in call.args[1:]:
-            yield source.replace("where", call, source.of(argument))
     elif name == "dot" and len(call.args) == 3:
         yield source.replace("drop", call.args[2], f"{source.of(call.args[2])} * 0")
     if name == "exp" and call.args and isinstance(call.args[0], ast.BinOp) and isinstance(call.args[0].op, ast.Sub):
@@ -179,7 +178,7 @@ def _reordered(source: _Source, body: object) -> Iterator[Mutant]:
     """A store and the statement with a load beside it, the other way round; each must stand on lines of its own."""
     if not isinstance(body, list):
         return
-    for one, two in zip(body, body[1:], strict=False):
+    for one, two in itertools.pairwise(body):
         held = [{_name(n) for n in ast.walk(statement)} for statement in (one, two)]
         simple = all(isinstance(statement, (ast.Assign, ast.Expr)) for statement in (one, two))
         if simple and (("store" in held[0] and "load" in held[1]) or ("load" in held[0] and "store" in held[1])):

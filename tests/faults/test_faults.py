@@ -1,4 +1,4 @@
-"""Every fault is found by an oracle that it names, in the line that it marks, and its repaired twin passes everything."""
+"""Every fault is found by an oracle that it names, in the line that it marks; its repaired twin passes everything."""
 
 from __future__ import annotations
 
@@ -41,33 +41,36 @@ def names(node, context):
 
 
 def shown_lines(fault):
-    """Where the fault can show: its marked statement and what is computed from it in its kernel; None for every line,
-    where the marked line is in the launcher."""
+    """Where the fault can show: its marked statements and what is computed from them in its kernel; None for every
+    line, where a marked line is in the launcher."""
     text = source_of(fault).read_text()
-    (marked,) = [
-        i for i, line in enumerate(text.splitlines(), 1) if fault.line in line and f'line="{fault.line}' not in line
-    ]
-    for function in ast.parse(text).body:
-        if not isinstance(function, ast.FunctionDef) or not function.lineno <= marked <= function.end_lineno:
+    tree = ast.parse(text)
+    found, tainted = set(), set()
+    for line, words in enumerate(text.splitlines(), 1):
+        if fault.line not in words:
             continue
-        if not any("jit" in ast.unparse(decorator) for decorator in function.decorator_list):
+        (outer,) = [node for node in tree.body if first_line(node) <= line <= node.end_lineno]
+        if isinstance(outer, ast.Assign) and ast.unparse(outer.targets[0]) == "fault":
+            continue  # the mark itself
+        if not isinstance(outer, ast.FunctionDef) or not any("jit" in ast.unparse(d) for d in outer.decorator_list):
             return None
-        inner = [(node, lines) for node, lines in statements(function) if node is not function]
-        found = {line for _, lines in inner if marked in lines for line in lines}
-        tainted = set().union(*(names(node, ast.Store) for node, lines in inner if marked in lines), set())
+        inner = [(node, lines) for node, lines in statements(outer) if node is not outer]
+        for node, lines in inner:
+            if line in lines:
+                found |= set(lines)
+                tainted |= names(node, ast.Store)
         while True:
-            more = {
-                (line, name)
-                for node, lines in inner
-                if names(node, ast.Load) & tainted
-                for line in lines
-                for name in names(node, ast.Store) or {""}
-            }
-            if {line for line, _ in more} <= found and {name for _, name in more} - {""} <= tainted:
-                return found
-            found |= {line for line, _ in more}
-            tainted |= {name for _, name in more} - {""}
-    return None
+            uses = [(node, lines) for node, lines in inner if names(node, ast.Load) & tainted]
+            more = {line for _, lines in uses for line in lines} | found
+            named = set().union(*(names(node, ast.Store) for node, _ in uses), tainted)
+            if (more, named) == (found, tainted):
+                break
+            found, tainted = more, named
+    return found
+
+
+def first_line(node):
+    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
 
 
 @each

@@ -69,6 +69,12 @@ TABLE = {
     "exact data": ("matmul", "exact", lambda call: call["a"].values.pattern == "exact", 0.6),
     "special data": ("softmax", "special", lambda call: call["x"].values.pattern == "special", 0.4),
     "a row of -inf": ("softmax", "special", lambda call: call["x"].values.distribution == "row_neginf", 0.02),
+    "rows that start with -inf": (
+        "softmax",
+        "special",
+        lambda call: call["x"].values.distribution == "start_neginf",
+        0.02,
+    ),
     "an ignored label": ("cross_entropy", "numeric", lambda call: bool((call["labels"].fill() == -100).any()), 0.15),
     "a masked row": (
         "attention",

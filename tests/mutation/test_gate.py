@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+import kernels_triton
+from conformance.mutation import Mutant, Subject, mutate
+from conformance.mutation.equivalents import RECORD, key, load
+from conformance.mutation.gate import _Child
+from conformance.mutation.report import document, markdown, text
+from conformance.mutation.sources import mutants
+from conformance.ops import vector_add
+from conformance.targets import TargetError
+from kernels_triton.vector_add import vector_add as kernel
+
+SUBJECT = Subject(kernel, vector_add)
+SOURCE = pathlib.Path(kernels_triton.__file__).with_name("vector_add.py")
+(STORE,) = [i for i, line in enumerate(SOURCE.read_text().splitlines(), 1) if "tl.store(" in line]
+
+
+@pytest.fixture(scope="module")
+def score():
+    return mutate(SUBJECT, examples=20, lines=range(STORE, STORE + 1), jobs=1)
+
+
+def test_the_mask_of_the_store_is_missed_by_an_oracle_that_says_so(score):
+    verdicts = {verdict.mutant.kind: verdict for verdict in score.verdicts}
+
+    assert verdicts["unmask"].fate == "killed"
+    assert verdicts["unmask"].oracle == "bounds"
+    assert score.ratio == 1.0
+    assert not score.survivors
+
+
+@pytest.mark.parametrize(("body", "oracle"), [("import os; os.abort()", "crash"), ("while True: pass", "hang")])
+def test_a_mutant_that_ends_its_process_or_never_ends_is_killed(body, oracle):
+    text = SOURCE.read_text().replace("    check_tensors(", f"    {body}\n    check_tensors(", 1)
+    mutant = Mutant("none", 1, "", "", text)
+    verdict = _Child([SUBJECT], SOURCE, mutant, examples=1, seed=0, seconds=3.0).verdict()
+
+    assert (verdict.fate, verdict.oracle) == ("killed", oracle)
+
+
+def test_an_unchanged_kernel_that_fails_is_refused():
+    with pytest.raises(ValueError, match="does not pass unchanged"):
+        mutate(Subject(kernel, vector_add, options={"layouts": ("contiguous",)}), examples=5, lines=range(1))
+
+
+def test_what_is_no_function_of_a_file_is_refused():
+    with pytest.raises(TargetError, match="top level"):
+        mutate(Subject(lambda x, y: x, vector_add))
+
+
+def test_an_equivalent_is_not_run_and_its_reason_is_reported():
+    (chosen,) = [m for m in mutants(SOURCE) if m.line == STORE and m.kind == "unmask"]
+    file, edit = key(SOURCE, chosen)
+    found = mutate(
+        SUBJECT, examples=5, lines=range(STORE, STORE + 1), record={file: {edit: "because"}}, sample=50, jobs=1
+    )
+
+    (equivalent,) = [verdict for verdict in found.verdicts if verdict.fate == "equivalent"]
+    assert equivalent.note == "because"
+    assert any("because" in line for line in text(found))
+
+
+def test_every_recorded_equivalent_is_a_mutant_of_today():
+    root = pathlib.Path(kernels_triton.__file__).parent.parent
+    for file, edits in load().items():
+        today = {key(root / file, mutant)[1] for mutant in mutants(root / file)}
+        assert set(edits) <= today, file
+
+
+def test_an_equivalent_needs_a_reason(tmp_path):
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps({"a.py": {"x": " "}}))
+    with pytest.raises(ValueError, match="has no reason"):
+        load(record)
+    assert RECORD.is_file()
+
+
+def test_the_page_and_the_document_count_alike(score):
+    (source,) = document([score])["sources"]
+
+    assert source["killed"] == len(score.verdicts)
+    assert f"| {source['killed']} | 0 | 0 | 0 | 100.0% |" in markdown([score], 60.0, "command")
