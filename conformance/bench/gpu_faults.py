@@ -32,8 +32,8 @@ from strategies import Call
 EXAMPLES = 100
 # A hang is noticed after this; the default of 30 s would be most of the run.
 HANG_SECONDS = 10.0
-# Subjects at a time: each has a few processes, of which one computes.
-AT_ONCE = 6
+# Subjects at a time: each has a few processes, of which one computes; 12 keep 16 cores busy.
+AT_ONCE = 12
 _SECONDS = 200.0
 COMMAND = "python -m conformance.bench.gpu_faults"
 
