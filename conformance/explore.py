@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
+from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import FlakyFailure, StopTest
 from hypothesis.strategies import SearchStrategy
 
 from conformance.failures import ConformanceFailure
 from conformance.oracles.objection import Objection
+from strategies.choices import Data, entry
 
 # Examples drawn after the first objection, in search of other kinds: faults that come together show within a few.
 _AFTER_FIRST = 20
@@ -22,8 +24,15 @@ _AFTER_FIRST = 20
 # millisecond, so nearly every shrink ends by itself long before.
 _SHRINK_SECONDS = 20.0
 
+# Calls in one of Hypothesis's own examples, which costs about as much as drawing and judging two or three small calls;
+# the first is the simplest, the last the most usual. A climb changes a choice at a time, and takes one call a time.
+_SIZES = (1, 2, 4, *[8] * 13)
+_ONE = (1,)
+
 Check = Callable[[Any], list[Objection]]
 Kind = type[ConformanceFailure]
+Choices = tuple[Any, ...]
+Batch = tuple[tuple[Any, Choices], ...]
 
 
 @dataclasses.dataclass
@@ -44,11 +53,11 @@ class Exploration:
     interrupted: bool = False
 
 
-def _settings(examples: int, *phases: Phase) -> hypothesis.settings:
+def _settings(examples: int, *phases: Phase, database: ExampleDatabase | None = None) -> hypothesis.settings:
     return hypothesis.settings(
         max_examples=examples,
         phases=phases,
-        database=None,
+        database=database,
         deadline=None,
         derandomize=False,
         report_multiple_bugs=False,
@@ -73,53 +82,62 @@ def explore(
     """Every kind of objection within `examples` calls drawn from `seed`, each shrunk by itself.
 
     One failing property hides the others, since a test ends at its first exception. So the first pass only collects,
-    and one more pass for each kind found, over the same calls, shrinks that kind and ignores the rest. With
+    and one more pass for each kind found starts from its call, shrinks that kind and ignores the rest. With
     `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk.
     """
     result = Exploration()
-    extra = _AFTER_FIRST
+    extra = 0 if stop_at_first else _AFTER_FIRST
+    seen: set[Hashable] = set()
+    choices: dict[Kind, Choices] = {}
 
-    def collect(call: Any) -> None:
+    def collect(batch: Batch) -> None:
         nonlocal extra
-        if result.found:
-            if stop_at_first:
-                raise _Objected  # Hypothesis runs the call that ended the search once more
-            if extra == 0:
-                return
-            extra -= 1
-        for objection in check(call):
-            result.found.setdefault(objection.failure, Found(call, objection))
-        result.examples += 1
-        if stop_at_first and result.found:
-            raise _Objected
-        if target is not None and (value := target()) is not None:
-            hypothesis.target(value, label="error over bound")
-        if progress is not None:
-            progress()
+        for call, drawn in batch:
+            if result.examples == examples or (result.found and extra == 0):
+                raise _Enough
+            if call in seen:
+                continue
+            seen.add(call)
+            if result.found:
+                extra -= 1
+            for objection in check(call):
+                if objection.failure not in result.found:
+                    result.found[objection.failure], choices[objection.failure] = Found(call, objection), drawn
+            result.examples += 1
+            if target is not None and (value := target()) is not None:
+                hypothesis.target(value, label="error over bound")
+            if progress is not None:
+                progress()
 
     try:
-        with contextlib.suppress(_Objected):
-            _run(strategy, collect, _settings(examples, Phase.generate, Phase.target), seed)
+        with contextlib.suppress(_Enough):
+            batches = _Batches(strategy, _SIZES if target is None else _ONE)
+            # one more: the example that says that there are enough
+            _run(batches, collect, _settings(examples + 1, Phase.generate, Phase.target), seed)
         if shrink and not stop_at_first:
-            for kind in list(result.found):
-                _shrink(strategy, check, kind, result.found, examples, seed)
+            for kind, drawn in choices.items():
+                _shrink(_Batches(strategy, _ONE), check, kind, result.found, drawn, seed)
     except KeyboardInterrupt:
         result.interrupted = True
     return result
 
 
-def _run(strategy: SearchStrategy[Any], body: Callable[[Any], None], settings: hypothesis.settings, seed: int) -> None:
-    hypothesis.seed(seed)(settings(hypothesis.given(strategy)(lambda call: body(call))))()
+def _run(
+    strategy: SearchStrategy[Batch], body: Callable[[Batch], None], settings: hypothesis.settings, seed: int
+) -> None:
+    # in this order: a seed takes the database away from settings that are there
+    settings(hypothesis.seed(seed)(hypothesis.given(strategy)(lambda batch: body(batch))))()
 
 
 def _shrink(
-    strategy: SearchStrategy[Any], check: Check, kind: Kind, found: dict[Kind, Found], examples: int, seed: int
+    strategy: SearchStrategy[Batch], check: Check, kind: Kind, found: dict[Kind, Found], choices: Choices, seed: int
 ) -> None:
-    """Replace the kind's call in `found` by the smallest that Hypothesis reaches."""
+    """Replace the kind's call in `found` by the smallest that Hypothesis reaches from its choices."""
     known: dict[Hashable, Objection | None] = {}
     deadline = time.monotonic() + _SHRINK_SECONDS
 
-    def body(call: Any) -> None:
+    def body(batch: Batch) -> None:
+        ((call, _),) = batch
         if call not in known:
             if time.monotonic() > deadline:
                 return  # not remembered: only calls that were judged are, and a replayed one stays as it was
@@ -131,7 +149,48 @@ def _shrink(
 
     # `found` holds the last call that was judged: Hypothesis replays the smallest at the end
     with contextlib.suppress(_Objected, FlakyFailure, StopTest):
-        _run(strategy, body, _settings(examples, Phase.generate, Phase.target, Phase.shrink), seed)
+        _run(strategy, body, _settings(1, Phase.reuse, Phase.shrink, database=_Start(choices)), seed)
+
+
+class _Batches(SearchStrategy[Batch]):
+    """A strategy of calls, as many as one of `sizes` says, each with the choices that made it."""
+
+    def __init__(self, strategy: SearchStrategy[Any], sizes: tuple[int, ...]) -> None:
+        super().__init__()
+        self._strategy = strategy
+        self._sizes = sizes
+
+    def do_draw(self, data: Data) -> Batch:
+        """A batch of calls."""
+        batch = []
+        for _ in range(entry(data, self._sizes)):
+            start = len(data.nodes)
+            # not data.draw: Hypothesis copies one drawn part of an example over another, and would repeat whole calls
+            call = self._strategy.do_draw(data)
+            batch.append((call, tuple([node.value for node in data.nodes[start:]])))
+        return tuple(batch)
+
+
+class _Start(ExampleDatabase):
+    """Examples of an earlier run as Hypothesis wants them, of which there is one: where shrinking starts."""
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__()
+        self._example = choices_to_bytes(choices)
+
+    def fetch(self, key: bytes) -> Iterable[bytes]:
+        """The example, as one that was not shrunk: those have a key of their own."""
+        return [self._example] if key.endswith(b".secondary") else []
+
+    def save(self, key: bytes, value: bytes) -> None:
+        """Nothing: what is found is in `found`."""
+
+    def delete(self, key: bytes, value: bytes) -> None:
+        """Nothing: there is no later run."""
+
+
+class _Enough(Exception):
+    """Tells Hypothesis that as many calls have been judged as were asked for."""
 
 
 class _Objected(Exception):
