@@ -38,6 +38,10 @@ _NVRTC_ONLY = re.compile(
 )
 
 
+# What line tables call the folder of the runtime and its headers.
+_RUNTIME_NAME = "cuda-emulator-runtime"
+
+
 @dataclasses.dataclass(frozen=True)
 class Variable:
     """A `__shared__` array, or a `__device__` or `__constant__` variable, of a program."""
@@ -142,10 +146,9 @@ class Program:
         return {a: self._site(block.splitlines()) for a, block in zip(wanted, blocks, strict=True)}
 
     def _site(self, frames: list[str]) -> Site | None:
-        headers = str(toolchain.RUNTIME)
         for frame in frames:  # innermost inlined frame first
             file, _, line = frame.partition(" ")[0].rpartition(":")
-            if file.startswith(headers) or not line.isdigit():
+            if file.startswith(_RUNTIME_NAME) or not line.isdigit():
                 continue
             name = file.removeprefix(f"{toolchain.cache_directory()}/")
             return Site(name, int(line), self._lines.get((name, int(line)), ""))
@@ -177,12 +180,14 @@ class Program:
         return function
 
     def _key(self) -> str:
+        flags = [f for f in self._compile_flags() if not f.startswith("-ffile-prefix-map")]
         folders = tuple(f[2:] for f in self._flags if f.startswith("-I"))
         return toolchain.digest(
             self.text,
             self.path,
             self.checked,
-            self._compile_flags(),
+            flags,
+            _RUNTIME_NAME,
             self._flags,
             self.exports,
             included(self.text, folders),
@@ -191,7 +196,9 @@ class Program:
     def _compile_flags(self) -> list[str]:
         # DWARF 4: addr2line of binutils 2.40 reads g++ 12's file numbers of DWARF 5 off by one
         mode = toolchain.checked_flags() if self.checked else toolchain.FAST
-        return [*toolchain.COMMON, *toolchain.machine_flags(), "-g1", "-gdwarf-4", *mode]
+        # the cache is shared by all installations of the suite: line tables must not say where one of them lies
+        renamed = f"-ffile-prefix-map={toolchain.RUNTIME}={_RUNTIME_NAME}"
+        return [*toolchain.COMMON, *toolchain.machine_flags(), "-g1", "-gdwarf-4", renamed, *mode]
 
     def _build(self) -> pathlib.Path:
         key = self._key()
