@@ -81,6 +81,8 @@ def explore(
 ) -> Exploration:
     """Every kind of objection within `examples` calls drawn from `seed`, each shrunk by itself.
 
+    What `check` itself raises (an op whose reference fails, say) ends the search and is raised as it is.
+
     One failing property hides the others, since a test ends at its first exception. So the first pass only collects,
     and one more pass for each kind found starts from its call, shrinks that kind and ignores the rest. With
     `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk.
@@ -89,18 +91,24 @@ def explore(
     extra = 0 if stop_at_first else _AFTER_FIRST
     seen: set[Hashable] = set()
     choices: dict[Kind, Choices] = {}
+    broken: list[Exception] = []
 
     def collect(batch: Batch) -> None:
         nonlocal extra
         for call, drawn in batch:
-            if result.examples == examples or (result.found and extra == 0):
+            if broken or result.examples == examples or (result.found and extra == 0):
                 raise _Enough
             if call in seen:
                 continue
             seen.add(call)
             if result.found:
                 extra -= 1
-            for objection in check(call):
+            try:
+                objections = check(call)
+            except Exception as error:  # noqa: BLE001 - raised again below, as it is: Hypothesis would replay and wrap it
+                broken.append(error)
+                raise _Enough from None
+            for objection in objections:
                 if objection.failure not in result.found:
                     result.found[objection.failure], choices[objection.failure] = Found(call, objection), drawn
             result.examples += 1
@@ -114,6 +122,8 @@ def explore(
             batches = _Batches(strategy, _SIZES if target is None else _ONE)
             # one more: the example that says that there are enough
             _run(batches, collect, _settings(examples + 1, Phase.generate, Phase.target), seed)
+        if broken:
+            raise broken[0]
         if shrink and not stop_at_first:
             for kind, drawn in choices.items():
                 _shrink(_Batches(strategy, _ONE), check, kind, result.found, drawn, seed)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from hypothesis.errors import StopTest
 
 from conformance import runtime
 from conformance.events import Event
@@ -55,6 +58,7 @@ class Launch:
 
     call: Call
     settings: Settings
+    arena: Arena
     values: dict[str, torch.Tensor]
     placed: dict[str, Placed]
     allocations: list[Placed]
@@ -64,11 +68,13 @@ class Launch:
     configs: int
     float_atomics: bool
     seconds: float
-    error: Exception | None = None
+    error: BaseException | None = None
     returned: object = None
 
     def output_placed(self, index: int) -> Placed | None:
         """The guarded storage that output number `index` lies in, None if torch made it elsewhere."""
+        if self.outputs[index].layout != torch.strided:
+            return None
         address = self.outputs[index].untyped_storage().data_ptr()
         for placed in (*self.placed.values(), *self.allocations):
             if placed.storage.numel() and placed.storage.untyped_storage().data_ptr() == address:
@@ -157,23 +163,27 @@ def launch(
         config=settings.config,
         tune=settings.tune,
     )
-    error: Exception | None = None
+    error: BaseException | None = None
     result: Any = None
     runtime.prepare()
     started = time.perf_counter()
-    with observe(observation), intercept(allocations):
+    with observe(observation), intercept(allocations), _process_state():
         try:
             result = invoke(kernel, arguments, settings.meta)
             runtime.synchronize()
+        except (KeyboardInterrupt, StopTest):
+            raise
         except SystemExit as stop:
             error = KernelExit(f"the kernel called sys.exit({stop.code!r})")
-        except Exception as raised:  # noqa: BLE001 - whatever the kernel raises is the kernel's, and kept in the record
+        except BaseException as raised:  # noqa: BLE001 - what the kernel raises is the kernel's, pytest.skip() too
             error = raised
+    _refuse_late_interpreter(error)
     seconds = time.perf_counter() - started
     outputs, returned = ([], None) if error is not None or settings.dry else _outputs(op, placed, result)
     return Launch(
         call=call,
         settings=settings,
+        arena=arena,
         values=logical,
         placed=placed,
         allocations=allocations.placed,
@@ -186,6 +196,37 @@ def launch(
         error=error,
         returned=returned,
     )
+
+
+@contextlib.contextmanager
+def _process_state() -> Iterator[None]:
+    """Undo what a kernel does to the process: its default dtype would be the next kernel's false alarm."""
+    dtype, grad, folder = torch.get_default_dtype(), torch.is_grad_enabled(), os.getcwd()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    try:
+        yield
+    finally:
+        if torch.get_default_dtype() != dtype:
+            torch.set_default_dtype(dtype)
+        if torch.is_grad_enabled() != grad:
+            torch.set_grad_enabled(grad)
+        if torch.are_deterministic_algorithms_enabled() != deterministic:
+            torch.use_deterministic_algorithms(deterministic)
+        if os.getcwd() != folder:
+            os.chdir(folder)
+
+
+def _refuse_late_interpreter(error: BaseException | None) -> None:
+    """Say so where a Triton kernel was decorated to be compiled before the interpreter was chosen.
+
+    Raises:
+        runtime.RuntimeUnavailable: the error is Triton's "0 active drivers".
+    """
+    if runtime.current() == "interpret" and isinstance(error, RuntimeError) and "active drivers" in str(error):
+        raise runtime.RuntimeUnavailable(
+            "the kernel was imported before the interpreter was chosen, and asks for a GPU driver: import conformance "
+            "before the module with the kernel, or set TRITON_INTERPRET=1"
+        ) from error
 
 
 def _fits(shape: tuple[int, ...], drawn: tuple[int, ...]) -> bool:
@@ -212,6 +253,10 @@ def _outputs(op: Op, placed: Mapping[str, Placed], result: Any) -> tuple[list[to
 
 
 def _same_view(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.layout != torch.strided or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not one.numel():
+        return bool(one.untyped_storage()._cdata == other.untyped_storage()._cdata)  # no element has an address
     return (
         one.data_ptr() == other.data_ptr()
         and one.shape == other.shape
@@ -226,7 +271,7 @@ def _named(events: list[Event], outputs: list[torch.Tensor], allocations: list[P
     if not events:
         return events
     names = {}
-    for i, output in enumerate(outputs):
+    for i, output in enumerate(o for o in outputs if o.layout == torch.strided):
         for item in allocations:
             if output.untyped_storage().data_ptr() == item.storage.untyped_storage().data_ptr():
                 names[item.name] = "output" if len(outputs) == 1 else f"output {i}"

@@ -66,6 +66,14 @@ class Placed:
     storage: torch.Tensor
     region: Region
     before: torch.Tensor | None  # None where the storage is too large to copy
+    lies: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.lies = self.geometry()
+
+    def geometry(self) -> tuple[Any, ...]:
+        """Shape, strides and address of the tensor now; they may not change."""
+        return tuple(self.tensor.shape), tuple(self.tensor.stride()), self.tensor.data_ptr()
 
     def changed(self) -> torch.Tensor | None:
         """The byte offsets (from the first element) that changed and may not have; None if there are none.
@@ -152,6 +160,15 @@ class Allocations:
     poison: Poison = "nan"
     allocator: Allocator = plain
     placed: list[Placed] = dataclasses.field(default_factory=list)
+    copies: int = 0
+
+    def note(self, copy: object) -> None:
+        """Make a copy that torch has made known to the arena: kernels may be given its address as a number."""
+        if not isinstance(copy, torch.Tensor) or copy.layout != torch.strided or not copy.numel():
+            return
+        if copy.device.type == self.device.type and not self.arena.find(copy):
+            self.arena.add(Region(f"copy {self.copies}", copy.detach(), Role.SCRATCH, initialized=True))
+            self.copies += 1
 
     def guard(self, fresh: torch.Tensor, *, empty: bool) -> torch.Tensor:
         """A guarded twin of a fresh tensor: same shape, strides, dtype; same values unless it is `empty`.
@@ -192,6 +209,23 @@ _NEW_EMPTY = ("new_empty", "new_empty_strided")
 _NEW_FILLED = ("new_zeros", "new_ones", "new_full")
 
 
+_COPIES = ("contiguous", "clone", "to", "float", "half", "bfloat16", "double", "int", "long", "reshape", "flatten")
+_JOINED = ("cat", "stack", "clone")
+
+
+def _noted(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def copy(*args: Any, **kwargs: Any) -> Any:
+        collector: Allocations | None = getattr(_state, "allocations", None)
+        result = original(*args, **kwargs)
+        if collector is not None:
+            collector.note(result)
+        return result
+
+    copy.__wrapped_by_conformance__ = True  # type: ignore[attr-defined]
+    return copy
+
+
 def _intercepted(original: Callable[..., Any], empty: bool) -> Callable[..., Any]:
     @functools.wraps(original)
     def factory(*args: Any, **kwargs: Any) -> Any:
@@ -226,6 +260,11 @@ def _install() -> None:
             original = getattr(owner, name)
             if not hasattr(original, "__wrapped_by_conformance__"):
                 setattr(owner, name, _intercepted(original, empty))
+    for owner, copying in ((torch.Tensor, _COPIES), (torch, _JOINED)):
+        for name in copying:
+            original = getattr(owner, name)
+            if not hasattr(original, "__wrapped_by_conformance__"):
+                setattr(owner, name, _noted(original))
 
 
 @contextlib.contextmanager

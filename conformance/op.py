@@ -13,7 +13,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance import inference
 from conformance.promises import Promises
 from conformance.regions import Role
-from strategies import Axis, Call, TensorDescription, calls, sizes
+from strategies import LAYOUTS, WRITABLE, Axis, Call, TensorDescription, calls, sizes
 from strategies.tensors import TensorStrategy
 
 if TYPE_CHECKING:
@@ -215,6 +215,12 @@ class Op:
         `strategies.calls`."""
         if self.max_elements is not None:
             options.setdefault("max_elements", self.max_elements)
+        layouts = options.get("layouts")
+        if self.mutates and not isinstance(layouts, Mapping):
+            # torch refuses to write to elements that share memory, and so may a kernel
+            allowed = tuple(layouts or LAYOUTS)
+            writable = tuple(kind for kind in allowed if kind in WRITABLE)
+            options["layouts"] = {n: writable if n in self.mutates else allowed for n in self.argument_axes()}
         axes = {**self.axes, **(replaced or {})}
         for name, largest in (limits or {}).items():
             if name not in self.axis_names():

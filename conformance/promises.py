@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from typing import Literal
 
 import torch
+from hypothesis.errors import InvalidArgument
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,3 +56,23 @@ class Promises:
     limits: tuple[tuple[str, int], ...] = ()
     offsets: Literal["int64", "int32"] = "int64"
     refuses: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(type(self))
+        for name, hint in hints.items():
+            value = getattr(self, name)
+            choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+            if choices and value not in choices:
+                raise InvalidArgument(f"{name}={value!r} is no promise; give one of {', '.join(map(repr, choices))}")
+            if hint is bool and not isinstance(value, bool):
+                raise InvalidArgument(f"{name}={value!r} must be True or False")
+            if name in ("compute", "accumulator") and not isinstance(value, torch.dtype | None):
+                raise InvalidArgument(f"{name}={value!r} must be a torch.dtype, or None")
+        for name in ("layouts", "dtypes", "refuses", "limits"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, tuple):
+                given = tuple(value.items()) if isinstance(value, dict) else (value,)
+                object.__setattr__(self, name, given if not isinstance(value, (list, set)) else tuple(value))
+        for name in self.refuses:
+            if name not in ("shapes", "dtypes"):
+                raise InvalidArgument(f"refuses={name!r} is unknown; there are 'shapes' and 'dtypes'")

@@ -34,6 +34,7 @@ class Expected:
 
     plain: tuple[torch.Tensor, ...]
     balls: list[balls.Ball]
+    aliases: frozenset[int] = frozenset()  # outputs in which the reference, too, returns the memory of an argument
 
 
 @dataclasses.dataclass
@@ -80,6 +81,7 @@ class Trial:
         self.meta = meta
         self.tightness = Tightness()
         self.launched: tuple[Geometry, ...] | None = None  # by the first run since it was None: the call as drawn
+        self._aliases: frozenset[int] = frozenset()
         self._in_place = False  # the reference changes its arguments, as the kernel does, and returns nothing
         self.compiled_for: set[torch.dtype | None] = set()  # dtypes for which kernels were compiled ahead
         self.remote: Remote | None = None  # where the trial's calls run in child processes
@@ -119,18 +121,34 @@ class Trial:
             return self._expected[1]
         arguments = self.op.reference_arguments(launch.call, launch.values)
         plain = self.reference(arguments)
-        changed = [self.op.reference_names.index(n) for n in self.op.mutates] if self._in_place else []
-        enclosed = balls.enclose(self._positional, tuple(arguments.values()), self.promises, mutates=changed)
-        result = Expected(plain, enclosed)
+        aliases = self._aliases
+        result = Expected(plain, self._enclose(arguments, plain), aliases)
         self._expected = (launch, result)
         return result
+
+    def _enclose(self, arguments: Mapping[str, Any], plain: tuple[torch.Tensor, ...]) -> list[balls.Ball]:
+        changed = [self.op.reference_names.index(n) for n in self.op.mutates] if self._in_place else []
+        try:
+            enclosed = balls.enclose(self._positional, tuple(arguments.values()), self.promises, mutates=changed)
+        except Exception as error:
+            raise OpError(
+                f"no bound can be derived from the reference of {self.op.name}, {type(error).__name__}: {error}; use "
+                "torch operations on the arguments throughout"
+            ) from error
+        for ball, result in zip(enclosed, plain, strict=False):
+            if ball.dtype != result.dtype:
+                raise OpError(
+                    f"the reference of {self.op.name} leaves torch: its result is {result.dtype}, and {ball.dtype} "
+                    "where bounds are derived; use torch operations on the arguments throughout"
+                )
+        return enclosed
 
     def reference(self, arguments: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
         """The tensors that torch's own evaluation of the reference gives."""
         fresh = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
         try:
             result = invoke(self.op.reference, fresh)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise OpError(f"the reference of {self.op.name} raised {type(error).__name__}: {error}") from error
         if result is None and self.op.mutates:
             self._in_place = True
@@ -142,6 +160,10 @@ class Trial:
                     f"the reference of {self.op.name} returned a {type(item).__name__}; it must return a tensor "
                     "or a tuple of tensors"
                 )
+        given = {v.untyped_storage().data_ptr() for v in fresh.values() if isinstance(v, torch.Tensor) and v.numel()}
+        self._aliases = frozenset(
+            i for i, t in enumerate(items) if t.layout == torch.strided and t.untyped_storage().data_ptr() in given
+        )
         return items
 
     def _positional(self, *values: Any) -> Any:

@@ -22,8 +22,15 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
         return found
     error = launch.error.__cause__ or launch.error
     place = _last_frame(error)
-    summary = f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
+    summary = f"{type(error).__name__}: {_message(error)}" + (f" ({place})" if place else "")
     return [Objection(CrashFailure, LAW, summary, notes=("the call is valid for the op: see the arguments",))]
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as second:  # noqa: BLE001 - the kernel's exception class is the kernel's too
+        return f"(its message raises {type(second).__name__})"
 
 
 def _last_frame(error: BaseException) -> str | None:

@@ -110,13 +110,22 @@ def check(trial: Trial, call: Call) -> list[Objection]:
         return []
     launch = trial.launch(call, Settings(allocator=lazy))
     events = tuple(e for e in launch.events if e.kind in _SYMPTOMS)
+    values = [] if events else [*crash.check(trial, launch), *accuracy.check(trial, launch)]
+    if (events or values) and _shows_anyway(trial, call):
+        return []
     if events:
         first = next((e for e in events if e.kind in offsets.KINDS), events[0])
         return [Objection(OffsetsFailure, LAW, f"{_what(call)}: {first}", events=events)]
     return [
-        dataclasses.replace(o, failure=OffsetsFailure, law=LAW, summary=f"{_what(call)}: {o.summary}")
-        for o in (*crash.check(trial, launch), *accuracy.check(trial, launch))
+        dataclasses.replace(o, failure=OffsetsFailure, law=LAW, summary=f"{_what(call)}: {o.summary}") for o in values
     ]
+
+
+def _shows_anyway(trial: Trial, call: Call) -> bool:
+    """Whether the contiguous call shows a fault as well, which then has nothing to do with huge strides."""
+    twin = trial.launch(call.contiguous())
+    symptoms = any(e.kind in _SYMPTOMS for e in twin.events)
+    return symptoms or bool(crash.check(trial, twin) or accuracy.check(trial, twin))
 
 
 def _grid(trial: Trial, call: Call) -> list[Objection]:

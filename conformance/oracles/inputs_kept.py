@@ -23,6 +23,8 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
 
 
 def _changed(placed: Placed) -> str | None:
+    if placed.geometry() != placed.lies:
+        return f"{placed.name}: the kernel gave the tensor another shape, other strides or other memory"
     offsets = placed.changed()
     if offsets is None:
         return None

@@ -7,9 +7,10 @@ import torch
 from conformance.failures import MetadataFailure
 from conformance.launch import Launch
 from conformance.oracles.objection import Objection
+from conformance.regions import Role
 from conformance.trial import Trial
 
-LAW = "Number, shape, dtype and device of the results are those of the reference."
+LAW = "Number, shape, dtype and device of the results are those of the reference, and their memory is their own."
 
 
 def check(trial: Trial, launch: Launch) -> list[Objection]:
@@ -31,8 +32,13 @@ def _wrong(trial: Trial, launch: Launch) -> str | None:
         if not launch.outputs:
             return f"the kernel returned None; the op has {len(expected)} result(s) and declares nothing as mutated"
         return f"the kernel gave {len(launch.outputs)} tensors, the reference {len(expected)}"
+    own = trial.expected(launch).aliases
     for i, (got, want) in enumerate(zip(launch.outputs, expected, strict=True)):
         name = "output" if len(expected) == 1 else f"output {i}"
+        if got.layout != torch.strided:
+            return f"{name} is a {_short(got.layout)} tensor, the reference's is dense"
+        if i not in own and (shared := _shared(launch, got)):
+            return f"{name} shares its memory with the argument {shared}; the reference's result does not"
         if got.shape != want.shape:
             return f"{name} has shape {tuple(got.shape)}, the reference {tuple(want.shape)}"
         if got.dtype != want.dtype:
@@ -42,10 +48,25 @@ def _wrong(trial: Trial, launch: Launch) -> str | None:
     return None
 
 
+def _shared(launch: Launch, output: torch.Tensor) -> str | None:
+    """The argument that the kernel may only read and whose memory it returned."""
+    if not output.numel():
+        return None
+    address = output.untyped_storage().data_ptr()
+    return next(
+        (
+            name
+            for name, placed in launch.placed.items()
+            if placed.region.role is Role.IN and placed.storage.untyped_storage().data_ptr() == address
+        ),
+        None,
+    )
+
+
 def _a(value: object) -> str:
     name = type(value).__name__
     return f"a {name}" if name[0] not in "aeiouAEIOU" else f"an {name}"
 
 
-def _short(dtype: torch.dtype) -> str:
+def _short(dtype: torch.dtype | torch.layout) -> str:
     return str(dtype).removeprefix("torch.")

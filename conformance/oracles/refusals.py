@@ -69,6 +69,8 @@ def _sources(trial: Trial, dtype: torch.dtype | None) -> list[SearchStrategy[Ref
     found: list[SearchStrategy[Refused]] = []
     if promises.layouts is not None and set(promises.layouts) != set(LAYOUTS):
         allowed = set(promises.layouts)
+        if "contiguous" in allowed:
+            allowed |= {"offset", "odd_ones"}  # both are contiguous to torch, and to a guard that asks it
         found.append(op.calls(dtype=dtype).map(lambda call: Refused(call, _layout(call, allowed))))
     if promises.dtypes is not None:
         for other in op.dtypes():
