@@ -20,6 +20,9 @@ class BallTensor:
     would report. `overflows` tells that some elements lie beyond the compute dtype: allowed for a result, undecided
     for anything computed from it. `pending` marks a downcast by the reference that no later operation has used yet:
     if none does, it is the store, which `judge` accounts for.
+
+    It is no `torch.Tensor`, and must not pass for one by a `__class__` property: torch's C argument parser would then
+    unpack it as a tensor and crash. So `isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` are False in a reference.
     """
 
     __slots__ = ("c", "dtype", "mid", "origin", "overflows", "pending", "rad")
@@ -41,11 +44,6 @@ class BallTensor:
         self.overflows = overflows
         self.pending = pending
         self.origin = origin
-
-    # `isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` in a reference hold
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return torch.Tensor
 
     @classmethod
     def __torch_function__(

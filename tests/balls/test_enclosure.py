@@ -142,7 +142,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "cross entropy soft": lambda x: F.cross_entropy(x, torch.softmax(x, -1)),
     "nll": lambda x: F.nll_loss(F.log_softmax(x, -1), torch.tensor([1, 0, 3]), reduction="none"),
     "shapes": lambda x: x * x.shape[0] + len(x) + x.size(-1) + x.ndim + x.stride(0) + x.numel(),
-    "properties": lambda x: x + 0.5 * int(x.is_floating_point() and torch.is_tensor(x)),
+    "properties": lambda x: x + 0.5 * int(x.is_floating_point() and torch.is_floating_point(x)),
+    "where method": lambda x: x.where(x > 0, x * 2),
 }
 
 # references that name float32 or less: in float64 they are another function
