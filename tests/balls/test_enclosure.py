@@ -192,6 +192,25 @@ def test_an_operation_without_a_rule_is_named_and_estimated() -> None:
     assert not judge(torch.special.bessel_j0(x) * 1.001, ball, Promises()).ok
 
 
+NAMED_TUPLES: dict[str, Callable[..., Any]] = {
+    "topk": lambda x: x.topk(2).values,
+    "sort": lambda x: x.sort(descending=True).values,
+    "median": lambda x: x.median(-1).values,
+    "cummax": lambda x: x.cummax(-1).values,
+    "aminmax": lambda x: torch.aminmax(x).max,
+    "frexp": lambda x: torch.frexp(x).mantissa,
+}
+
+
+@pytest.mark.parametrize("name", NAMED_TUPLES)
+def test_an_operation_without_a_rule_returns_its_named_tuple(name: str) -> None:
+    x = torch.randn(X, generator=torch.Generator().manual_seed(3))
+    (ball,) = enclose(NAMED_TUPLES[name], [x], Promises())
+    assert ball.heuristic == (name,)
+    assert judge(NAMED_TUPLES[name](x), ball, Promises()).ok
+    assert not judge(NAMED_TUPLES[name](x) * 1.001, ball, Promises()).ok
+
+
 def test_an_output_of_whole_numbers_is_exact() -> None:
     x = torch.arange(-6.0, 6.0).reshape(3, 4)
     (ball,) = enclose(lambda x: x @ x.T, [x], Promises())
