@@ -192,6 +192,27 @@ def test_an_operation_without_a_rule_is_named_and_estimated() -> None:
     assert not judge(torch.special.bessel_j0(x) * 1.001, ball, Promises()).ok
 
 
+LEAVING: dict[str, Callable[..., Any]] = {
+    "numpy": lambda x: torch.from_numpy(x.numpy()),
+    "detached": lambda x: torch.from_numpy(x.detach().cpu().numpy()),
+    "a NumPy function": lambda x: torch.from_numpy(np.exp(x)),
+    "np.asarray": lambda x: torch.from_numpy(np.asarray(x * 2)),
+    "a NumPy operator": lambda x: torch.from_numpy(np.ones(8) * x),
+    "a list": lambda x: torch.tensor([math.exp(v) for v in x[0].tolist()]),
+}
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_a_reference_that_leaves_torch_is_told_so(name: str) -> None:
+    with pytest.raises(TypeError, match=r"the reference leaves torch: .* Write that part with torch operations"):
+        enclose(LEAVING[name], [torch.randn(X)], Promises())
+
+
+def test_integers_may_be_listed_in_a_reference() -> None:
+    (ball,) = enclose(lambda x: x[x[:, 0].long().tolist()], [torch.tensor([[1.0, 2.0], [0.0, 5.0]])], Promises())
+    assert ball.mid.tolist() == [[0.0, 5.0], [1.0, 2.0]]
+
+
 NAMED_TUPLES: dict[str, Callable[..., Any]] = {
     "topk": lambda x: x.topk(2).values,
     "sort": lambda x: x.sort(descending=True).values,
