@@ -131,6 +131,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "masked assignment": masked_assignment,
     "index add": into_zeros,
     "scatter": scattered,
+    "scatter a number": lambda x: x.scatter(1, torch.zeros(3, 1, dtype=torch.int64), 0.1),
     "control flow": controlled,
     "loop": looped,
     "rotary embedding": rope,
