@@ -222,6 +222,8 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     c = CURRENT.get()
     if x is None:
         return torch.where(condition)
+    if type(condition) is BallTensor and condition.dtype is not torch.bool:
+        condition, x = x, condition  # the method: x.where(condition, y)
     choice = boolean(c, condition)
     (a, ra), (b, rb) = operand(c, x), operand(c, y)
     rad = None if ra is None and rb is None else np.where(choice, extent(ra, a), extent(rb, b))

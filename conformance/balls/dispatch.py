@@ -241,7 +241,6 @@ def _table() -> dict[str, Callable[..., Any]]:
         "rsqrt": elementary.rsqrt,
         "is_floating_point": lambda x: x.dtype.is_floating_point,
         "numel": lambda x: x.numel(),
-        "is_tensor": lambda x: True,
         "result_type": lambda x, y: torch.promote_types(x.dtype, y.dtype),
         "allclose": lambda *a, **k: bool(_unruled(T.allclose, "allclose", a, k)),
     }

@@ -20,6 +20,10 @@ LN2 = math.log(2.0)
 # relative error of log2(e) held in float32 (1.44269502...), rounded up
 LOG2E_ERROR = abs(float(np.float32(LOG2E)) - LOG2E) / LOG2E * 1.01
 
+# expm1 and log1p are there for arguments near 0. Who writes them asks for that; a kernel that computes exp(x) - 1 has
+# that as its reference. The bound of fdlibm's range reduction, ln(2) / 2, below which no exponential is taken
+NEAR_ZERO = LN2 / 2
+
 
 def _floating(x: Any) -> torch.dtype:
     dtype: torch.dtype = x.dtype
@@ -80,13 +84,25 @@ def exponential(
 
 
 def expm1(x: Any) -> BallTensor:
-    """exp(x) - 1; a kernel may subtract, so the error is absolute near 0."""
+    """exp(x) - 1, to the accuracy of the careful function near 0; further out a kernel may subtract."""
+    return _exp_minus_one(x, NEAR_ZERO)
+
+
+def _exp_minus_one(x: Any, careful_below: float) -> BallTensor:
     c = CURRENT.get()
     mid, rad = operand(c, x)
     value = np.expm1(mid)
+    own = extent(rad, mid)
     argument = exponent_error(c, mid, rad)
-    spread = (value + 1) * (growth(extent(argument, mid)) + c.ulps["exp"])
-    return rounded(c, value, spread, _floating(x), ((mid, rad),), floor=c.flush)
+    subtracted = growth(extent(argument, mid)) + c.ulps["exp"]
+    spread = (value + 1) * np.where(np.abs(mid) + own < careful_below, growth(own), subtracted)
+    ulps = c.ulps["expm1"]
+    return rounded(c, value, spread, _floating(x), ((mid, rad),), ulps=ulps, floor=_least(c, ulps))
+
+
+def _least(c: Context, ulps: float) -> float:
+    """An error of `ulps` where units in the last place are smallest, among the subnormals, or a flush to 0."""
+    return float(ulps / c.u * c.eta + c.flush)
 
 
 def log(x: Any) -> BallTensor:
@@ -130,12 +146,18 @@ def logarithm(
 
 
 def log1p(x: Any) -> BallTensor:
-    """ln(1 + x); a kernel may add first, so the error is absolute near 0."""
+    """ln(1 + x), to the accuracy of the careful function near 0; further out a kernel may add first."""
     c = CURRENT.get()
     mid, rad = operand(c, x)
-    shifted = mid + 1
-    reach = c.power(np.abs(shifted)) * c.u + extent(rad, mid)
-    return logarithm(c, np.log1p(mid), shifted, reach, 1.0, c.ulps["log"], _floating(x))
+    value, shifted, own = np.log1p(mid), mid + 1, extent(rad, mid)
+    out = logarithm(c, value, shifted, c.power(np.abs(shifted)) * c.u + own, 1.0, c.ulps["log"], _floating(x))
+    near = np.abs(mid) + own < NEAR_ZERO
+    if near.any():
+        spread = -np.log1p(-own / shifted)
+        ulps = c.ulps["log1p"]
+        careful = spread + c.power(np.abs(value) + spread) * ulps + _least(c, ulps)
+        out.rad = np.where(near, careful, out.own_radius())
+    return out
 
 
 def sqrt(x: Any) -> BallTensor:
@@ -339,6 +361,6 @@ def relu6(x: Any, inplace: bool = False) -> BallTensor:
 
 
 def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> BallTensor:
-    """x above 0, alpha (exp(x) - 1) below."""
-    below = arithmetic.mul(expm1(arithmetic.minimum(x, 0.0)), alpha)
+    """x above 0, alpha (exp(x) - 1) below, where kernels do subtract."""
+    below = arithmetic.mul(_exp_minus_one(arithmetic.minimum(x, 0.0), 0.0), alpha)
     return arithmetic.where(arithmetic.gt(x, 0.0), x, below)  # type: ignore[no-any-return]

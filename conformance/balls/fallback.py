@@ -54,7 +54,8 @@ def estimate(c: Context, name: str, function: Callable[..., Any], args: tuple[An
     def combine(value: Any, moved: list[Any], own: Any) -> Any:
         if isinstance(value, (tuple, list)):
             parts = [combine(v, [m[i] for m in moved], own[i]) for i, v in enumerate(value)]
-            return tuple(parts)
+            # torch's named tuples (topk, sort, frexp) are made from one sequence
+            return type(value)(parts)
         if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
             return value
         mid = value.numpy()

@@ -54,5 +54,10 @@ FORMATS: dict[torch.dtype, Format] = {
 # operands of a TF32 product: the tensor core reads the raw float32 bits and drops 13 of them (PTX ISA, `mma .tf32`),
 # so one operand is off by up to 2**-10 and not by half of that
 TF32_OPERAND = 2.0**-10
+# and below the smallest normal by up to the last bit that is kept: 13 above the least float32
+TF32_QUANTUM = 2.0**-136
 # a TF32x3 product keeps three of four partial products of operands split in two: about 3 * 2**-22 (CUTLASS, 3xTF32)
 TF32X3_PRODUCT = 3 * 2.0**-22
+# there the second half of an operand is lost once it is below the quantum: it is a multiple of the operand's last bit,
+# 2**-23 of its power of two, so from 2**-113 on nothing of it is below 2**-136
+TF32X3_BELOW = 2.0**-113

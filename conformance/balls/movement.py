@@ -152,6 +152,9 @@ def scattering(function: Callable[..., Any]) -> Callable[..., Any]:
         c = CURRENT.get()
         mid, rad = operand(c, source)
         place = _plain(index)
+        if function is torch.Tensor.scatter_ and not mid.ndim:  # a number goes to every place
+            mid = np.full(tuple(place.shape), mid)
+            rad = None if rad is None else np.full(mid.shape, rad)
         write(x, lambda t, v: function(t, dim, place, v, **kwargs), mid, rad)
         return x
 

@@ -12,7 +12,7 @@ from conformance.accuracy import FP8_TENSOR_CORE_UNIT, TENSOR_CORE_UNIT
 from conformance.balls import arithmetic
 from conformance.balls.arithmetic import whole
 from conformance.balls.context import CURRENT, Array, Context
-from conformance.balls.formats import FORMATS
+from conformance.balls.formats import FORMATS, TF32_QUANTUM, TF32X3_BELOW
 from conformance.balls.normalization import softmax_of
 from conformance.balls.rounding import extent
 from conformance.balls.tensor import BallTensor, operand, result_dtype
@@ -59,7 +59,7 @@ def product_of(
     K roundings of products and partial sums: all but the last are bounded by (K - 1) units of sum |a| |b|, the last
     by half a unit in the last place of the result.
     """
-    (x, rx), (y, ry) = a, b
+    (x, rx), (y, ry) = _cut(c, a, product), _cut(c, b, product)
     k = x.shape[-1]
     out: Array = np.matmul(x, y)
     size_x, size_y = np.abs(x), np.abs(y)
@@ -95,7 +95,7 @@ def product_of(
     ):
         return out, None, False
     relative = c.gamma(max(k - 1, 0), unit) + product + k * float(np.finfo(c.real).eps)
-    before = magnitude * relative + k * c.eta
+    before = magnitude * relative + _underflow(c, k, product)
     if spread is not None:
         before = before + spread
     after = before + c.power(np.abs(out) + before) * max(unit, c.u)
@@ -103,9 +103,34 @@ def product_of(
         known = np.matmul(_finite(size_x, rx), _finite(size_y, ry)) < c.largest
         if start is not None:
             known = known & (np.abs(np.nan_to_num(start[0], posinf=0, neginf=0)) < c.largest)
+        # an operand that may be 0 times an infinite one: NaN, or an infinity of either sign
+        for vague, other in ((_vague(size_x, rx), np.isinf(y)), (np.isinf(x), _vague(size_y, ry))):
+            known = known & (np.matmul(vague.astype(float), other.astype(float)) == 0)
         after = np.where(np.isfinite(out), np.where(known, after, np.inf), np.where(known, 0, np.inf))
         after = np.where(np.isnan(after), np.inf, after)
     return out, after, not finite
+
+
+def _cut(c: Context, pair: tuple[Array, Array | None], product: float) -> tuple[Array, Array | None]:
+    """An operand as TF32 holds it: where it is subnormal, the cut bits are an absolute error and not a relative one."""
+    mid, rad = pair
+    if not product:
+        return pair
+    size = np.abs(mid)
+    low, reach = (size, size) if rad is None else (size - rad, size + rad)
+    lost = (reach > 0) & (low < (TF32X3_BELOW if c.dot_product else c.tiny))
+    if not lost.any():
+        return pair
+    return mid, extent(rad, mid) + np.where(lost, np.minimum(reach, TF32_QUANTUM), 0)
+
+
+def _underflow(c: Context, k: int, product: float) -> float:
+    """Absolute error of `k` products; a TF32 one is truncated, a whole spacing, and TF32x3 adds three of them."""
+    return float(k * c.eta * (6 if c.dot_product else 2)) if product else float(k * c.eta)
+
+
+def _vague(size: Array, rad: Array | None) -> Array:
+    return np.zeros(size.shape, bool) if rad is None else np.asarray((rad > 0) & (rad >= size))
 
 
 def _finite(size: Array, rad: Array | None) -> Array:
@@ -194,18 +219,20 @@ def _named_ellipsis(equation: str, ranks: list[int]) -> str:
 def _contract(c: Context, a: Any, sa: str, b: Any, sb: str, out: str) -> BallTensor:
     (x, rx) = operand(c, a)
     (y, ry) = (np.asarray(1.0, c.real), None) if b is None else operand(c, b)
+    unit, product = _units(c, a, a if b is None else b)
+    if b is not None:
+        (x, rx), (y, ry) = _cut(c, (x, rx), product), _cut(c, (y, ry), product)
     equation = f"{sa},{sb}->{out}"
     sizes = dict(zip(sa, x.shape, strict=True)) | dict(zip(sb, y.shape, strict=True))
     k = math.prod(sizes[s] for s in set(sa + sb) - set(out))
     mid = np.einsum(equation, x, y)
     magnitude = np.einsum(equation, np.abs(x) + extent(rx, x), np.abs(y) + extent(ry, y))
     spread = magnitude - np.einsum(equation, np.abs(x), np.abs(y)) if rx is not None or ry is not None else None
-    unit, product = _units(c, a, a if b is None else b)
     whole_terms = rx is None and ry is None and whole(x) and whole(y)
     if c.finite(magnitude) and whole_terms and (not magnitude.size or magnitude.max() * unit < 1):
         return BallTensor(c, np.asarray(mid), None, a.dtype)
     relative = c.gamma(max(k, 1), unit) + product + (k + 4) * float(np.finfo(c.real).eps)
-    rad = magnitude * relative + k * c.eta
+    rad = magnitude * relative + _underflow(c, k, product)
     if spread is not None:
         rad = rad + spread + 4 * float(np.finfo(c.real).eps) * magnitude
     if not c.finite(magnitude):

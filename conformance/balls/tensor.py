@@ -12,6 +12,11 @@ import torch
 from conformance.balls.context import CURRENT, Array, Context
 from conformance.balls.formats import FORMATS
 
+_LEAVES = (
+    "the reference leaves torch: {} gives plain numbers, from which no error bound follows. Write that part with torch "
+    "operations (torch.special has more functions); one without a rule is estimated, and the verdict names it"
+)
+
 
 class BallTensor:
     """An array of balls that answers like a torch tensor on the CPU.
@@ -20,6 +25,9 @@ class BallTensor:
     would report. `overflows` tells that some elements lie beyond the compute dtype: allowed for a result, undecided
     for anything computed from it. `pending` marks a downcast by the reference that no later operation has used yet:
     if none does, it is the store, which `judge` accounts for.
+
+    It is no `torch.Tensor`, and must not pass for one by a `__class__` property: torch's C argument parser would then
+    unpack it as a tensor and crash. So `isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` are False in a reference.
     """
 
     __slots__ = ("c", "dtype", "mid", "origin", "overflows", "pending", "rad")
@@ -41,11 +49,6 @@ class BallTensor:
         self.overflows = overflows
         self.pending = pending
         self.origin = origin
-
-    # `isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` in a reference hold
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return torch.Tensor
 
     @classmethod
     def __torch_function__(
@@ -214,11 +217,20 @@ class BallTensor:
             self.c.note("item")
         return float(value) if self.dtype.is_floating_point else int(value)
 
+    def numpy(self, *, force: bool = False) -> Any:
+        """Refused: a TypeError that says what to write."""
+        raise TypeError(_LEAVES.format("x.numpy()"))
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(_LEAVES.format("a NumPy call or np.asarray on a tensor"))
+
     def tolist(self) -> Any:
-        """The midpoints as lists; noted where they are not exact."""
+        """The midpoints of integers as lists, noted where they are not exact; a TypeError for a float dtype."""
+        if self.dtype.is_floating_point:
+            raise TypeError(_LEAVES.format("x.tolist()"))
         if self.rad is not None and self.rad.any():
             self.c.note("tolist")
-        return self.mid.astype(np.float64).tolist()
+        return self.mid.astype(np.int64).tolist()
 
     def __float__(self) -> float:
         return float(self.item())

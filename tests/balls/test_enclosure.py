@@ -131,6 +131,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "masked assignment": masked_assignment,
     "index add": into_zeros,
     "scatter": scattered,
+    "scatter a number": lambda x: x.scatter(1, torch.zeros(3, 1, dtype=torch.int64), 0.1),
     "control flow": controlled,
     "loop": looped,
     "rotary embedding": rope,
@@ -142,7 +143,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "cross entropy soft": lambda x: F.cross_entropy(x, torch.softmax(x, -1)),
     "nll": lambda x: F.nll_loss(F.log_softmax(x, -1), torch.tensor([1, 0, 3]), reduction="none"),
     "shapes": lambda x: x * x.shape[0] + len(x) + x.size(-1) + x.ndim + x.stride(0) + x.numel(),
-    "properties": lambda x: x + 0.5 * int(x.is_floating_point() and torch.is_tensor(x)),
+    "properties": lambda x: x + 0.5 * int(x.is_floating_point() and torch.is_floating_point(x)),
+    "where method": lambda x: x.where(x > 0, x * 2),
 }
 
 # references that name float32 or less: in float64 they are another function
@@ -189,6 +191,46 @@ def test_an_operation_without_a_rule_is_named_and_estimated() -> None:
     assert ball.heuristic == ("special_bessel_j0",)
     assert judge(torch.special.bessel_j0(x), ball, Promises()).ok
     assert not judge(torch.special.bessel_j0(x) * 1.001, ball, Promises()).ok
+
+
+LEAVING: dict[str, Callable[..., Any]] = {
+    "numpy": lambda x: torch.from_numpy(x.numpy()),
+    "detached": lambda x: torch.from_numpy(x.detach().cpu().numpy()),
+    "a NumPy function": lambda x: torch.from_numpy(np.exp(x)),
+    "np.asarray": lambda x: torch.from_numpy(np.asarray(x * 2)),
+    "a NumPy operator": lambda x: torch.from_numpy(np.ones(8) * x),
+    "a list": lambda x: torch.tensor([math.exp(v) for v in x[0].tolist()]),
+}
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_a_reference_that_leaves_torch_is_told_so(name: str) -> None:
+    with pytest.raises(TypeError, match=r"the reference leaves torch: .* Write that part with torch operations"):
+        enclose(LEAVING[name], [torch.randn(X)], Promises())
+
+
+def test_integers_may_be_listed_in_a_reference() -> None:
+    (ball,) = enclose(lambda x: x[x[:, 0].long().tolist()], [torch.tensor([[1.0, 2.0], [0.0, 5.0]])], Promises())
+    assert ball.mid.tolist() == [[0.0, 5.0], [1.0, 2.0]]
+
+
+NAMED_TUPLES: dict[str, Callable[..., Any]] = {
+    "topk": lambda x: x.topk(2).values,
+    "sort": lambda x: x.sort(descending=True).values,
+    "median": lambda x: x.median(-1).values,
+    "cummax": lambda x: x.cummax(-1).values,
+    "aminmax": lambda x: torch.aminmax(x).max,
+    "frexp": lambda x: torch.frexp(x).mantissa,
+}
+
+
+@pytest.mark.parametrize("name", NAMED_TUPLES)
+def test_an_operation_without_a_rule_returns_its_named_tuple(name: str) -> None:
+    x = torch.randn(X, generator=torch.Generator().manual_seed(3))
+    (ball,) = enclose(NAMED_TUPLES[name], [x], Promises())
+    assert ball.heuristic == (name,)
+    assert judge(NAMED_TUPLES[name](x), ball, Promises()).ok
+    assert not judge(NAMED_TUPLES[name](x) * 1.001, ball, Promises()).ok
 
 
 def test_an_output_of_whole_numbers_is_exact() -> None:
