@@ -1,5 +1,6 @@
 """Launches: order, subsets, dry runs, hangs, errors, tapes that are not reused where they must not be."""
 
+import abc
 import functools
 import time
 
@@ -11,7 +12,7 @@ import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
 from conformance.events import Kind
-from conformance.interpreter import HangError, launcher, programs, watchdog
+from conformance.interpreter import HangError, launcher, programs, sites, watchdog
 from tests.interpreter.observing import line, observed, only
 
 
@@ -96,6 +97,11 @@ def test_a_kernel_that_does_not_end_is_ended(kernel, monkeypatch):
     assert "no end" in event.detail
     if kernel is forever:
         assert event.site.line == line(forever, "loop")
+
+
+def test_the_line_of_a_hang_is_the_kernels_where_python_was_interrupted_in_its_own_code():
+    assert sites.foreign(abc.ABCMeta.register.__code__.co_filename)
+    assert not sites.foreign(__file__)
 
 
 def lose_the_processor():
