@@ -37,7 +37,7 @@ def install(*, stock: bool = False, repair: bool = True) -> None:
     machine = Interpreter(repairs.needed() if repair else frozenset())
     patch(machine)
     autotuning.patch()
-    if "truth" in machine.repairs:
+    if machine.repairs & {"truth", "loops"}:
         truth.teach(machine.builder, chains=version < (3, 9))
     if "libdevice" in machine.repairs:
         libdevice.patch(type(machine.builder))

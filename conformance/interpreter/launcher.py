@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,6 +27,7 @@ from conformance.interpreter.shadow import Shadow
 from conformance.interpreter.sites import foreign
 from conformance.interpreter.tape import Batch, Machine, Node, Recording
 from conformance.interpreter.tracing import Group, Tracer
+from conformance.interpreter.watchdog import Deadline
 from conformance.observation import Geometry, Observation
 from conformance.regions import Region, Role
 
@@ -42,7 +42,7 @@ _MOST_PROGRAMS = 4096
 _UNKNOWN_LANES = 4096  # before the first program of a kernel has run
 # what a kernel may keep: a step takes about 300 bytes
 _MOST_STEPS, _MOST_TAPES = 500_000, 512
-# a launch that takes longer does not end; the slowest correct case of the suite takes under a second
+# of CPU time: a launch that takes longer does not end; the slowest correct case of the suite takes under a second
 SECONDS = 20.0
 
 
@@ -302,8 +302,7 @@ def _evaluate(
     if root is None:
         root = kernel.roots[key] = Node(None, None, len(values))
     fn = kernel.function.rewrite()
-    machine.seconds = SECONDS
-    machine.deadline = time.monotonic() + SECONDS
+    machine.deadline = Deadline(SECONDS)
 
     def record(recording: Recording) -> None:
         machine.builder.recording, machine.builder.watching = recording, watching

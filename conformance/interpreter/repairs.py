@@ -67,6 +67,11 @@ def _truth() -> bool:
     return not isinstance(tree.body[0].value, ast.BoolOp)
 
 
+def _loops() -> bool:
+    tree = stock.FunctionRewriter.ast_transformer.visit(ast.parse("for i in range(4): pass"))
+    return not isinstance(tree.body[0].iter.func, ast.Name)
+
+
 def _assertions() -> bool:
     return bool(stock.InterpreterOptions().debug)
 
@@ -89,6 +94,7 @@ ALL = (
     Repair(
         "truth", "and, or, not, chained comparisons, max and min work elementwise; if on a block is refused", _truth
     ),
+    Repair("loops", "variables of range loops have an integer type, with .to(), and // and % truncate", _loops),
     Repair("assertions", "tl.device_assert asserts", _assertions),
     Repair(
         "rejections", "what only the compiler refuses is reported: thin dots, break, mixed accumulators", _rejections

@@ -14,14 +14,13 @@ branch was never seen calls the kernel's Python again, with the operations up to
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from conformance.interpreter.errors import HangError
-from conformance.interpreter.watchdog import Watchdog
+from conformance.interpreter.watchdog import Deadline, Watchdog
 
 # A kernel that records more operations than this in one path does not end: the largest correct case of the suite
 # (a row of 50,000 in blocks of 16) needs 60,000.
@@ -208,13 +207,13 @@ class Machine:
         self.batch: Batch | None = None
         self.recording: Recording | None = None
         self.watchdog = Watchdog()
-        self.deadline = float("inf")
-        self.seconds = 0.0
+        self.deadline = Deadline(0.0)
 
     def check_time(self) -> None:
         """Raise HangError when the launch has used up its time."""
-        if time.monotonic() > self.deadline:
-            raise HangError(f"no end after {self.seconds:g} s")
+        late = self.deadline.passed()
+        if late:
+            raise HangError(late)
 
     def enter(self, batch: Batch) -> None:
         """Make `batch` the one whose programs run now."""
@@ -265,7 +264,7 @@ class Machine:
         """Call the kernel's Python for a batch whose tape is missing."""
         recording = self.recording = Recording(self, batch)
         try:
-            with self.watchdog.watch(self.seconds):
+            with self.watchdog.watch(self.deadline.seconds):
                 record(recording)
         except BaseException:
             recording.node.clear()

@@ -1,4 +1,4 @@
-"""Python's control words as the compiler understands them: `and`, `or`, `not`, chained comparisons, `break`.
+"""Python's control words as the compiler understands them: `and`, `or`, `not`, chained comparisons, `for`, `break`.
 
 Triton's interpreter rewrites a kernel's syntax tree before it runs; these rewritings are added to its own. A condition
 of two tensors is an elementwise operation for the compiler (both sides are evaluated), where Python would ask the
@@ -15,6 +15,7 @@ from typing import Any
 import triton.language as tl
 import triton.runtime.interpreter as stock
 
+from conformance.interpreter import loops
 from conformance.interpreter.blocks import Blocks
 
 # what a rewritten kernel calls, by the one name that is added to its globals
@@ -26,6 +27,7 @@ class Words:
 
     def __init__(self, builder: Blocks) -> None:
         self.builder = builder
+        self.loop = loops.loop
 
     def both(self, word: str, *operands: Callable[[], Any]) -> Any:
         """`a and b`, `a or b`: the last constant that decides, or the operands joined elementwise."""
@@ -61,6 +63,13 @@ class Words:
 def _call(function: str, arguments: list[ast.expr], node: ast.AST) -> ast.Call:
     name = ast.Attribute(value=ast.Name(id=_NAME, ctx=ast.Load()), attr=function, ctx=ast.Load())
     return ast.copy_location(ast.Call(func=name, args=arguments, keywords=[]), node)
+
+
+def _named(function: ast.expr) -> str:
+    """The last part of the name of a called function."""
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _later(value: ast.expr) -> ast.Lambda:
@@ -113,7 +122,16 @@ class _Rewriter(stock.ASTTransformer):  # type: ignore[misc]
         self.loops -= 1
         return node
 
-    visit_For = visit_While = _loop  # noqa: N815
+    visit_While = _loop  # noqa: N815
+
+    def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
+        self._loop(node)
+        values = node.iter
+        # the compiler unrolls loops over anything else, tl.static_range too
+        if isinstance(values, ast.Call) and _named(values.func) == "range":
+            node.iter = _call("loop", [values.func, *values.args], values)
+            node.iter.keywords = values.keywords
+        return node
 
     def _refused(self, node: ast.stmt) -> Any:
         self.generic_visit(node)

@@ -1,36 +1,61 @@
-"""Interrupts a kernel whose Python loops without asking for any operation, where nothing else looks at the clock."""
+"""The time that a launch may take, and a thread that interrupts Python that loops without asking for any operation."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from conformance.interpreter.errors import HangError
 
 # operations are checked against the clock themselves; what loops without one is interrupted this much later
 _GRACE = 2.0
 _TICK = 0.25
+# A loaded machine may give a thread a tenth of its time, which is no hang; what waits and computes nothing never ends.
+_WALL = 15
+
+
+class Deadline:
+    """The end of `seconds` of CPU time of the thread that makes it, or of 15 times as many on the wall's clock."""
+
+    __slots__ = ("clock", "cpu", "seconds", "wall")
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        if hasattr(time, "pthread_getcpuclockid"):
+            self.clock: Callable[[], float] = functools.partial(
+                time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident())
+            )
+        else:  # macOS has no clock of another thread
+            self.clock = time.process_time
+        self.cpu, self.wall = self.clock() + seconds, time.monotonic() + _WALL * seconds
+
+    def passed(self) -> str:
+        """Which time is used up, in words; empty while none is. Any thread may ask."""
+        if self.clock() > self.cpu:
+            return f"no end after {self.seconds:g} s of computing"
+        return f"no end after {_WALL * self.seconds:g} s of waiting" if time.monotonic() > self.wall else ""
 
 
 class Watchdog:
     """One thread for the process, started when it is first needed."""
 
     def __init__(self) -> None:
-        self.deadline: float | None = None
+        self.deadline: Deadline | None = None
         self.thread = 0
         self.process = 0
 
     @contextlib.contextmanager
     def watch(self, seconds: float) -> Iterator[None]:
-        """Raise HangError inside the block if it takes longer than `seconds` and a little."""
+        """Raise HangError inside the block if it computes longer than `seconds` and a little."""
         if self.process != os.getpid():  # a forked child has no thread of its parent's
             self.process = os.getpid()
             threading.Thread(target=self._run, name="conformance-watchdog", daemon=True).start()
-        self.thread, self.deadline = threading.get_ident(), time.monotonic() + seconds + _GRACE
+        self.thread, self.deadline = threading.get_ident(), Deadline(seconds + _GRACE)
         try:
             yield
         finally:
@@ -40,6 +65,10 @@ class Watchdog:
         while True:
             time.sleep(_TICK)
             deadline = self.deadline
-            if deadline is not None and time.monotonic() > deadline:
+            try:
+                late = deadline is not None and deadline.passed()
+            except OSError:  # the thread ended after its block did
+                continue
+            if late and self.deadline is deadline:
                 self.deadline = None
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(HangError))

@@ -1,6 +1,8 @@
 """Launches: order, subsets, dry runs, hangs, errors, tapes that are not reused where they must not be."""
 
+import abc
 import functools
+import time
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
 from conformance.events import Kind
-from conformance.interpreter import HangError, launcher, programs
+from conformance.interpreter import HangError, launcher, programs, sites, watchdog
 from tests.interpreter.observing import line, observed, only
 
 
@@ -92,8 +94,44 @@ def test_a_kernel_that_does_not_end_is_ended(kernel, monkeypatch):
 
     event = only(observed(run, inputs={"x": x}), Kind.HANG)
     assert event.site.file == __file__
+    assert "no end" in event.detail
     if kernel is forever:
         assert event.site.line == line(forever, "loop")
+
+
+def test_the_line_of_a_hang_is_the_kernels_where_python_was_interrupted_in_its_own_code():
+    assert sites.foreign(abc.ABCMeta.register.__code__.co_filename)
+    assert not sites.foreign(__file__)
+
+
+def lose_the_processor():
+    time.sleep(1.5)
+
+
+@triton.jit
+def slow(x):
+    lose_the_processor()
+    for _ in range(600):
+        tl.load(x)
+
+
+def test_a_kernel_that_waits_for_its_turn_on_a_loaded_machine_is_no_hang(monkeypatch):
+    monkeypatch.setattr(launcher, "SECONDS", 1.0)
+    x = torch.zeros(1)
+    seen = observed(lambda: slow[(1,)](x), inputs={"x": x})
+    assert not [e for e in seen.events if e.kind is Kind.HANG]
+
+
+def test_a_deadline_counts_computing_and_much_longer_waiting():
+    waiting, computing = watchdog.Deadline(0.02), watchdog.Deadline(10.0)
+    time.sleep(0.1)
+    assert not waiting.passed()
+    time.sleep(0.3)
+    assert waiting.passed() == "no end after 0.3 s of waiting"
+    assert not computing.passed()
+    computing.cpu = computing.clock()
+    sum(range(1000))
+    assert computing.passed() == "no end after 10 s of computing"
 
 
 @triton.jit
