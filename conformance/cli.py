@@ -289,14 +289,17 @@ def soak(minutes: float, seed: int | None, json_path: str | None, findings: str)
     """
     from conformance import runtime
     from conformance import soak as soaking
-    from conformance.report import render, save_finding
+    from conformance.report import render, save_findings
     from conformance.session import Session
 
     runtime.select()
     with Session() as session:
         done = soaking.soak(60 * minutes, seed=seed, progress=session.progress)
-    for finding in done.findings:
-        click.echo(f"{render(finding)}\nSaved as {save_finding(finding, Path(findings))}\n")
+    paths, unsaved = save_findings(done.findings, findings)
+    for finding, path in zip(done.findings, paths, strict=True):
+        click.echo(render(finding) + (f"\nSaved as {path}\n" if path is not None else "\n"))
+    if unsaved:
+        click.echo(f"warning: {unsaved}", err=True)
     if json_path is not None:
         soaking.append(json_path, done)
     click.echo(

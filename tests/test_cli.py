@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 from conformance.cli import FINDINGS, OK, UNUSABLE, main
 from conformance.report.explanations import ORACLES
 
+ROOT = Path(__file__).resolve().parents[1]
+
 OPS = """
 import torch
 import strategies as kst
@@ -115,6 +117,40 @@ def test_a_wrong_kernel_gives_exit_code_1_and_findings_in_files(folder: Path) ->
     document = json.loads((folder / "results.json").read_text())
     assert document["schema"] == 1
     assert [path.name.split("-")[2] for path in (folder / ".conformance/findings").iterdir()] == ["accuracy"]
+
+
+def test_findings_that_cannot_be_saved_are_shown_and_in_the_results(folder: Path) -> None:
+    (folder / ".conformance").write_text("a file")
+    result = check("wrong", "--json", "results.json")
+    assert result.exit_code == FINDINGS, result.output
+    assert "Worst element" in result.stdout
+    assert result.stderr.count("findings could not be saved in .conformance/findings") == 1
+    assert json.loads((folder / "results.json").read_text())["reports"][0]["findings"]
+
+
+def test_results_that_cannot_be_written_do_not_hide_the_findings(folder: Path) -> None:
+    (folder / "file").write_text("")
+    result = check("wrong", "--json", "file/results.json")
+    assert result.exit_code == UNUSABLE
+    assert "Worst element" in result.stdout
+    assert "file" in result.stderr
+
+
+def test_pytest_ends_with_a_warning_where_findings_cannot_be_saved(folder: Path) -> None:
+    (folder / ".conformance").write_text("a file")
+    (folder / "test_it.py").write_text(
+        "from cli_ops import double\nfrom cli_kernels import wrong\ntest_double = double.conformance(wrong)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conformance.plugin", "-k", "launch",
+         "--conformance-examples", "10", "--conformance-json", "results.json", "test_it.py"],
+        capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "findings could not be saved" in done.stdout
+    assert "INTERNALERROR" not in done.stdout + done.stderr
+    assert json.loads((folder / "results.json").read_text())["reports"][0]["findings"]
 
 
 def test_the_results_on_standard_output_are_json_alone(folder: Path) -> None:
