@@ -11,9 +11,12 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+if TYPE_CHECKING:
+    from conformance.failures import Finding
 
 OK, FINDINGS, UNUSABLE = 0, 1, 2
 BENCHES = ("interpreter", "numerics", "emulator", "gpu", "kernels", "detection")
@@ -131,7 +134,12 @@ def check(
             dtypes=[_dtype(name) for name in dtypes] or None, progress=session.progress,
             **_promises(promises, op),
         )  # fmt: skip
-    session.show(report, Path(findings), json_path)
+    again = ["--target", target]
+    for option, values in (
+        ("--op", [op_name]), ("--against", [against]), ("--example", example), ("--promise", promises),
+    ):  # fmt: skip
+        again += [word for value in values if value is not None for word in (option, value)]
+    session.show(report, Path(findings), json_path, again)
     _leave(session.exit_code(report))
 
 
@@ -183,18 +191,26 @@ def mutate(
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--target", help="The kernel, where the finding's own name cannot be imported.")
 @click.option("--op", "op_name", metavar="NAME", help="The op, where it is none of conformance.ops.")
+@click.option("--against", metavar="REF", help="The torch function, as `check` takes it.")
+@click.option("--example", "example", multiple=True, metavar="EXPRESSION", help="With --against: as `check` takes it.")
 @click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, as `check` takes it.")
 @clear_errors
-def replay(file: str, target: str | None, op_name: str | None, promises: Sequence[str]) -> None:
-    """Judge a saved finding again: exit code 1 while the oracle still objects, 0 once it no longer does."""
+def replay(
+    file: str, target: str | None, op_name: str | None, against: str | None, example: Sequence[str],
+    promises: Sequence[str],
+) -> None:  # fmt: skip
+    """Judge a saved finding again: exit code 1 while the oracle still objects, 0 once it no longer does.
+
+    Where no kernel or op is given, they are those that the script in the finding imports.
+    """
     from conformance import runtime, targets
     from conformance.replay import replay as run_again
     from conformance.report import load_finding, render
 
     runtime.select()
     finding = load_finding(file)
-    kernel = targets.load_kernel(target or ":".join(finding.kernel.rsplit(".", 1)))
-    op = _op(op_name or finding.op, None, (), finding.kernel)
+    kernel = targets.load_kernel(target) if target else _found_kernel(finding)
+    op = _found_op(finding) if op_name is None and against is None else _op(op_name, against, example, finding.kernel)
     still = run_again(finding, kernel, op, **_promises(promises, op))
     for again in still:
         click.echo(render(again))
@@ -325,6 +341,39 @@ def explain(name: str) -> None:
     if name not in ops:
         raise Unusable(f"{name!r} is no op or oracle; there are {', '.join([*ops, *ORACLES])}")
     click.echo(catalog.describe(name, ops[name]))
+
+
+def _found_kernel(finding: Finding) -> Any:
+    """The kernel that the finding's script imports, or else the one of its name."""
+    from conformance import targets
+    from conformance.report.snippet import imported
+
+    path = imported(finding.script, "kernel") or ":".join(finding.kernel.rsplit(".", 1))
+    try:
+        return targets.load_kernel(path)
+    except targets.TargetError as error:
+        raise Unusable(
+            f"the kernel of the finding, {finding.kernel}: {error}. Give it with --target FILE:NAME"
+        ) from error
+
+
+def _found_op(finding: Finding) -> Any:
+    """The op that the finding's script imports, or else the one of its name in conformance.ops."""
+    from conformance import catalog, targets
+    from conformance.report.snippet import imported
+
+    reference = imported(finding.script, "reference") or ""
+    attribute = reference.removesuffix(".reference") if reference.endswith(".reference") else None
+    path = imported(finding.script, "op") or attribute
+    if path is None and finding.op not in catalog.ops():
+        raise Unusable(
+            f"the finding does not say where its op {finding.op!r} is defined: give it with --op FILE:NAME (NAME is "
+            "the variable of the Op), or with --against REF and --example where it was checked so"
+        )
+    try:
+        return catalog.find_op(path or finding.op)
+    except targets.TargetError as error:
+        raise Unusable(f"the op of the finding, {finding.op}: {error}. Give it with --op FILE:NAME") from error
 
 
 def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
