@@ -28,6 +28,10 @@ class Unusable(click.ClickException):
     exit_code = UNUSABLE
 
 
+class Leave(SystemExit):
+    """A command ends with an exit code of its own."""
+
+
 def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
     """The command, with errors that are meant for the user shown as one message; `--debug` shows all of them whole."""
 
@@ -42,8 +46,15 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
         debug = click.get_current_context().find_root().params.get("debug")
         try:
             command(*arguments, **options)
-        except (click.ClickException, click.exceptions.Exit):
+        except (click.ClickException, click.exceptions.Exit, Leave):
             raise
+        except SystemExit as error:  # of a module, a reference or an expression, whose code would pass for a verdict
+            if debug:
+                raise
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raise Unusable(
+                f"what was given calls sys.exit({error.code!r}) at {last.filename}:{last.lineno}: nothing was judged"
+            ) from error
         except (TargetError, InvalidArgument, OpError, RuntimeUnavailable, ValueError, OSError) as error:
             if debug:
                 raise
@@ -403,7 +414,7 @@ def _evaluate(text: str) -> Any:
 
     try:
         return eval(text, {"torch": torch})
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Unusable(f"--example {text!r} is no argument: {type(error).__name__}: {error}") from error
 
 
@@ -453,4 +464,4 @@ def _leave(code: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    raise SystemExit(code)
+    raise Leave(code)

@@ -30,6 +30,8 @@ def reference(x):
     return x * 2
 """
 
+REFERENCE_THAT_EXITS = "def reference(x):\n    import sys\n    sys.exit(0)\n\n\n"
+
 KERNELS = """
 import sys, threading, time
 import torch
@@ -492,6 +494,30 @@ def test_a_kernel_is_checked_against_a_torch_function_by_one_example(folder: Pat
     assert "x=kst.tensors('size_4', 'size_8', dtypes=kst.FLOATS)" in right.stderr
     wrong = run("check", "cli_kernels.py:wrong", "--against", "cli_ops.py:reference", *options)
     assert wrong.exit_code == FINDINGS, wrong.output
+
+
+@pytest.mark.parametrize(
+    ("target", "example"),
+    [
+        ("cli_kernels.py:right", "__import__('sys').exit(0)"),
+        ("leaves_at_import.py:kernel", "torch.ones(2, 2)"),
+        ("leaves_on_access.py:kernel", "torch.ones(2, 2)"),
+    ],
+)
+def test_sys_exit_in_what_is_given_is_no_success(target: str, example: str, folder: Path) -> None:
+    (folder / "leaves_at_import.py").write_text("import sys\nsys.exit(0)\n")
+    (folder / "leaves_on_access.py").write_text("import sys\n\n\ndef __getattr__(name):\n    sys.exit(0)\n")
+    result = run("check", target, "--against", "cli_ops.py:reference", "--example", example)
+    assert result.exit_code == UNUSABLE, result.output
+    assert "exit" in result.stderr.lower()
+
+
+def test_sys_exit_in_a_reference_is_no_success(folder: Path) -> None:
+    (folder / "leaving_ops.py").write_text(
+        OPS.replace("lambda x: x * 2", "reference").replace("double = ", REFERENCE_THAT_EXITS + "double = ")
+    )
+    result = run("check", "cli_kernels.py:right", "--op", "leaving_ops.py:double", "--examples", "3")
+    assert result.exit_code == UNUSABLE, result.output
 
 
 def test_a_fault_of_the_suite_itself_is_said_to_be_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
