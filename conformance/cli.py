@@ -46,8 +46,8 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
         debug = click.get_current_context().find_root().params.get("debug")
         try:
             command(*arguments, **options)
-        except (click.ClickException, click.exceptions.Exit, Leave):
-            raise
+        except (click.ClickException, click.exceptions.Exit, Leave, BrokenPipeError):
+            raise  # a broken pipe too: whoever reads has enough, as `| head`, and click ends without a word
         except SystemExit as error:  # of a module, a reference or an expression, whose code would pass for a verdict
             if debug:
                 raise
@@ -247,7 +247,7 @@ def report(results: Sequence[str], output: str) -> None:
     found = [each for path in results for each in read_results(path)]
     make = markdown.build if Path(output).suffix == ".md" else html.build
     Path(output).write_text(make(found), encoding="utf-8")
-    click.echo(f"{output}: {len(found)} reports")
+    click.echo(f"{output}: {len(found)} report{'s' if len(found) != 1 else ''}")
 
 
 @main.command()
@@ -403,7 +403,15 @@ def _op(name: str | None, against: str | None, example: Sequence[str], target: s
         return catalog.find_op(name)
     reference = targets.load_kernel(str(against))
     given = [_evaluate(text) for text in example]
-    op = Op.from_example(reference, *given) if given else Op.from_annotations(reference)
+    try:
+        op = Op.from_example(reference, *given) if given else Op.from_annotations(reference)
+    except ValueError as error:
+        if "no signature" not in str(error):  # what `inspect` says of a builtin
+            raise
+        raise Unusable(
+            f"{against} is a builtin whose arguments have no names that can be read: give a Python function that calls "
+            "it, or --example once for each argument"
+        ) from error
     click.echo(f"judged by\n{op.text}\n", err=True)  # standard output may be a JSON document
     return op
 

@@ -89,7 +89,8 @@ class Session:
         lines = self._printed.getvalue().splitlines()
         if lines:
             first = "\n".join(f"  {line}" for line in lines[:MOST_LINES])
-            click.echo(f"the kernel printed {len(lines)} lines while it was judged, the first are\n{first}", err=True)
+            count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+            click.echo(f"the kernel printed {count} while it was judged, from the first on\n{first}", err=True)
 
     def exit_code(self, report: Report) -> int:
         """0 where nothing was found, 1 for findings, 2 where the kernel could not be judged here."""

@@ -127,7 +127,7 @@ def test_findings_that_cannot_be_saved_are_shown_and_in_the_results(folder: Path
     result = check("wrong", "--json", "results.json")
     assert result.exit_code == FINDINGS, result.output
     assert "Worst element" in result.stdout
-    assert result.stderr.count("findings could not be saved in .conformance/findings") == 1
+    assert result.stderr.count("could not be saved in .conformance/findings") == 1
     assert json.loads((folder / "results.json").read_text())["reports"][0]["findings"]
 
 
@@ -151,7 +151,7 @@ def test_pytest_ends_with_a_warning_where_findings_cannot_be_saved(folder: Path)
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "findings could not be saved" in done.stdout
+    assert "1 of 1 finding could not be saved" in done.stdout
     assert "INTERNALERROR" not in done.stdout + done.stderr
     assert json.loads((folder / "results.json").read_text())["reports"][0]["findings"]
 
@@ -225,6 +225,8 @@ def test_a_file_that_cannot_be_used_gives_exit_code_2_and_the_reason(source: str
         (["no_such_module:right", "--op", "softmax"], "there is no module 'no_such_module'"),
         (["cli_kernels:right:more", "--op", "softmax"], "there is no module"),
         (["cli_kernels.py", "--op", "softmax"], "does not say which function"),
+        (["cli_kernels.py:right", "--against", "torch.mul"], "did you mean torch:mul?"),
+        (["cli_kernels.py:right", "--against", "torch:mul"], "--example once for each argument"),
         (["nowhere.cu:right", "--op", "softmax"], "there is no file nowhere.cu"),
         (["cli_kernels.py:right", "--op", "cli_ops.py:double", "--dtype", "float7"], "no torch dtype"),
         (["cli_kernels.py:right", "--op", "cli_ops.py:double", "--dtype", "float16"], "has no dtype float16"),
@@ -338,6 +340,9 @@ def test_results_become_a_page(folder: Path) -> None:
     check("right", "--json", "two.json")
     result = run("report", "one.json", "two.json", "-o", "out.html")
     assert result.exit_code == OK
+    assert "out.html: 2 reports" in result.output
+    assert "one.md: 1 report\n" in run("report", "one.json", "-o", "one.md").output
+    assert " over 1 kernel in " in (folder / "one.md").read_text()
     page = (folder / "out.html").read_text()
     assert "cli_kernels.wrong" in page
     assert "cli_kernels.right" in page
@@ -383,6 +388,21 @@ def test_doctor_sees_a_second_package_of_our_name(folder: Path, monkeypatch: pyt
     result = run("doctor")
     assert result.exit_code == UNUSABLE
     assert "package strategies" in result.output
+
+
+def test_doctor_takes_the_command_for_no_second_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "conformance").write_text("#!/usr/bin/env python\n")
+    monkeypatch.syspath_prepend(str(folder))
+    assert "package conformance" not in run("doctor").output
+
+
+def test_a_reader_that_stops_is_no_error(folder: Path) -> None:
+    done = subprocess.run(
+        f"{shlex.quote(sys.executable)} -m conformance list | head -1", shell=True, capture_output=True, text=True,
+        check=False, timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
+    )  # fmt: skip
+    assert done.stdout == "ops\n"
+    assert "roken pipe" not in done.stderr
 
 
 def test_doctor_names_the_repairs_of_the_interpreter_and_the_tools_of_the_emulator(folder: Path) -> None:

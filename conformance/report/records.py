@@ -210,7 +210,8 @@ def save_findings(findings: Iterable[Finding], directory: str | Path = FINDINGS)
             reasons.append(str(error))
     if not reasons:
         return paths, ""
-    return paths, f"{len(reasons)} of {len(paths)} findings could not be saved in {directory}: {reasons[0]}"
+    plural = "s" if len(paths) != 1 else ""
+    return paths, f"{len(reasons)} of {len(paths)} finding{plural} could not be saved in {directory}: {reasons[0]}"
 
 
 def load_finding(path: str | Path) -> Finding:

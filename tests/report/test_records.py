@@ -67,13 +67,15 @@ def test_workers_that_write_one_file_leave_a_whole_one(tmp_path: Path) -> None:
 def test_a_device_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
     (tmp_path / "null").symlink_to("/dev/null")
     write_json(tmp_path / "null", {})
-    assert (tmp_path / "null").is_symlink() and Path("/dev/null").is_char_device()
+    assert (tmp_path / "null").is_symlink()
+    assert Path("/dev/null").is_char_device()
     with pytest.raises(OSError, match="No space"):
         write_json("/dev/full", {})
     (tmp_path / "real.json").write_text("old")
     (tmp_path / "link.json").symlink_to("real.json")
     write_json(tmp_path / "link.json", {})
-    assert (tmp_path / "link.json").is_symlink() and json.loads((tmp_path / "real.json").read_text()) == {}
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text()) == {}
 
 
 def test_a_pipe_gets_the_document(tmp_path: Path) -> None:
