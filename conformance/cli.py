@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
 import os
@@ -11,21 +10,23 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
-if TYPE_CHECKING:
-    from conformance.failures import Finding
+from conformance.given import (
+    UNUSABLE,
+    Unusable,
+    find_dtype,
+    find_op,
+    found_kernel,
+    found_op,
+    read_promise,
+    read_promises,
+)
 
-OK, FINDINGS, UNUSABLE = 0, 1, 2
+OK, FINDINGS = 0, 1
 BENCHES = ("interpreter", "numerics", "emulator", "gpu", "kernels", "detection")
-
-
-class Unusable(click.ClickException):
-    """The command cannot do what was asked: wrong use, or something missing here. Exit code 2."""
-
-    exit_code = UNUSABLE
 
 
 class Leave(SystemExit):
@@ -137,13 +138,13 @@ def check(
     from conformance.session import Session
 
     runtime.select()
-    op = _op(op_name, against, example, target)
+    op = find_op(op_name, against, example, target)
     kernel = targets.load_kernel(target)
     with Session() as session:
         report = run_check(
             kernel, op, examples=examples, seed=seed, oracles=list(oracles) or None,
-            dtypes=[_dtype(name) for name in dtypes] or None, progress=session.progress,
-            **_promises(promises, op),
+            dtypes=[find_dtype(name) for name in dtypes] or None, progress=session.progress,
+            **read_promises(promises, op),
         )  # fmt: skip
     again = ["--target", target]
     for option, values in (
@@ -184,8 +185,8 @@ def mutate(
 
     if runtime.select() != "interpret":
         raise Unusable("mutants are judged in the interpreter and the emulator: set TRITON_INTERPRET=1")
-    op = _op(op_name, None, (), target)
-    subject = Subject(targets.load_kernel(target), op, options=dict(_promise(text) for text in promises))
+    op = find_op(op_name, None, (), target)
+    subject = Subject(targets.load_kernel(target), op, options=dict(read_promise(text) for text in promises))
     score = run_mutants(
         subject, examples=examples, seed=seed, sample=sample, jobs=jobs, seconds=seconds,
         record=load(Path(equivalents)) if equivalents else None,
@@ -220,9 +221,11 @@ def replay(
 
     runtime.select()
     finding = load_finding(file)
-    kernel = targets.load_kernel(target) if target else _found_kernel(finding)
-    op = _found_op(finding) if op_name is None and against is None else _op(op_name, against, example, finding.kernel)
-    still = run_again(finding, kernel, op, **_promises(promises, op))
+    kernel = targets.load_kernel(target) if target else found_kernel(finding)
+    op = (
+        found_op(finding) if op_name is None and against is None else find_op(op_name, against, example, finding.kernel)
+    )
+    still = run_again(finding, kernel, op, **read_promises(promises, op))
     for again in still:
         click.echo(render(again))
     if not still:
@@ -352,115 +355,6 @@ def explain(name: str) -> None:
     if name not in ops:
         raise Unusable(f"{name!r} is no op or oracle; there are {', '.join([*ops, *ORACLES])}")
     click.echo(catalog.describe(name, ops[name]))
-
-
-def _found_kernel(finding: Finding) -> Any:
-    """The kernel that the finding's script imports, or else the one of its name."""
-    from conformance import targets
-    from conformance.report.snippet import imported
-
-    path = imported(finding.script, "kernel") or ":".join(finding.kernel.rsplit(".", 1))
-    try:
-        return targets.load_kernel(path)
-    except targets.TargetError as error:
-        raise Unusable(
-            f"the kernel of the finding, {finding.kernel}: {error}. Give it with --target FILE:NAME"
-        ) from error
-
-
-def _found_op(finding: Finding) -> Any:
-    """The op that the finding's script imports, or else the one of its name in conformance.ops."""
-    from conformance import catalog, targets
-    from conformance.report.snippet import imported
-
-    reference = imported(finding.script, "reference") or ""
-    attribute = reference.removesuffix(".reference") if reference.endswith(".reference") else None
-    path = imported(finding.script, "op") or attribute
-    if path is None and finding.op not in catalog.ops():
-        raise Unusable(
-            f"the finding does not say where its op {finding.op!r} is defined: give it with --op FILE:NAME (NAME is "
-            "the variable of the Op), or with --against REF and --example where it was checked so"
-        )
-    try:
-        return catalog.find_op(path or finding.op)
-    except targets.TargetError as error:
-        raise Unusable(f"the op of the finding, {finding.op}: {error}. Give it with --op FILE:NAME") from error
-
-
-def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
-    """The op that the options name."""
-    from conformance import catalog, targets
-    from conformance.op import Op
-
-    if (name is None) == (against is None):
-        known = ", ".join(catalog.ops())
-        problem = "says not what it computes" if name is None else "is given two contracts"
-        raise Unusable(
-            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against "
-            "REF, the torch function that it must agree with"
-        )
-    if name is not None:
-        return catalog.find_op(name)
-    reference = targets.load_kernel(str(against))
-    given = [_evaluate(text) for text in example]
-    try:
-        op = Op.from_example(reference, *given) if given else Op.from_annotations(reference)
-    except ValueError as error:
-        if "no signature" not in str(error):  # what `inspect` says of a builtin
-            raise
-        raise Unusable(
-            f"{against} is a builtin whose arguments have no names that can be read: give a Python function that calls "
-            "it, or --example once for each argument"
-        ) from error
-    click.echo(f"judged by\n{op.text}\n", err=True)  # standard output may be a JSON document
-    return op
-
-
-def _evaluate(text: str) -> Any:
-    """The value of an argument that the user wrote in Python, with torch at hand."""
-    import torch
-
-    try:
-        return eval(text, {"torch": torch})
-    except (Exception, SystemExit) as error:
-        raise Unusable(f"--example {text!r} is no argument: {type(error).__name__}: {error}") from error
-
-
-def _dtype(name: str) -> Any:
-    import torch
-
-    dtype = getattr(torch, name.removeprefix("torch."), None)
-    if not isinstance(dtype, torch.dtype):
-        raise Unusable(f"--dtype {name!r} is no torch dtype; write float16, bfloat16, float32, int64, ...")
-    return dtype
-
-
-def _promises(texts: Sequence[str], op: Any) -> dict[str, Any]:
-    """The promises as `check` takes them, whose `dtypes` are those to test and not those that are promised."""
-    given = dict(_promise(text) for text in texts)
-    if "dtypes" in given:
-        given["promises"] = dataclasses.replace(op.promises, dtypes=given.pop("dtypes"))
-    return given
-
-
-def _promise(text: str) -> tuple[str, Any]:
-    """A promise from `name=value`: booleans, None, dtypes, and tuples of names with commas."""
-    from conformance.promises import Promises
-
-    name, equals, value = text.partition("=")
-    fields = {field.name: field for field in dataclasses.fields(Promises)}
-    if not equals or name not in fields:
-        raise Unusable(f"--promise {text!r}: write NAME=VALUE; the promises are {', '.join(sorted(fields))}")
-    if value in ("True", "False", "true", "false"):
-        return name, value.lower() == "true"
-    if name in ("compute", "accumulator"):
-        return name, _dtype(value)
-    if name == "dtypes":
-        return name, tuple(_dtype(part) for part in value.split(","))
-    if name == "limits":
-        pairs = (part.partition(":") for part in value.split(","))
-        return name, tuple((axis, int(size)) for axis, _, size in pairs)
-    return name, tuple(value.split(",")) if "tuple" in str(fields[name].type) else value
 
 
 def _leave(code: int) -> NoReturn:
