@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
 import os
@@ -15,14 +14,23 @@ from typing import Any, NoReturn
 
 import click
 
-OK, FINDINGS, UNUSABLE = 0, 1, 2
+from conformance.given import (
+    UNUSABLE,
+    Unusable,
+    find_dtype,
+    find_op,
+    found_kernel,
+    found_op,
+    read_promise,
+    read_promises,
+)
+
+OK, FINDINGS = 0, 1
 BENCHES = ("interpreter", "numerics", "emulator", "gpu", "kernels", "detection")
 
 
-class Unusable(click.ClickException):
-    """The command cannot do what was asked: wrong use, or something missing here. Exit code 2."""
-
-    exit_code = UNUSABLE
+class Leave(SystemExit):
+    """A command ends with an exit code of its own."""
 
 
 def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
@@ -39,8 +47,15 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
         debug = click.get_current_context().find_root().params.get("debug")
         try:
             command(*arguments, **options)
-        except (click.ClickException, click.exceptions.Exit):
-            raise
+        except (click.ClickException, click.exceptions.Exit, Leave, BrokenPipeError):
+            raise  # a broken pipe too: whoever reads has enough, as `| head`, and click ends without a word
+        except SystemExit as error:  # of a module, a reference or an expression, whose code would pass for a verdict
+            if debug:
+                raise
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raise Unusable(
+                f"what was given calls sys.exit({error.code!r}) at {last.filename}:{last.lineno}: nothing was judged"
+            ) from error
         except (TargetError, InvalidArgument, OpError, RuntimeUnavailable, ValueError, OSError) as error:
             if debug:
                 raise
@@ -123,15 +138,20 @@ def check(
     from conformance.session import Session
 
     runtime.select()
-    op = _op(op_name, against, example, target)
+    op = find_op(op_name, against, example, target)
     kernel = targets.load_kernel(target)
     with Session() as session:
         report = run_check(
             kernel, op, examples=examples, seed=seed, oracles=list(oracles) or None,
-            dtypes=[_dtype(name) for name in dtypes] or None, progress=session.progress,
-            **_promises(promises, op),
+            dtypes=[find_dtype(name) for name in dtypes] or None, progress=session.progress,
+            **read_promises(promises, op),
         )  # fmt: skip
-    session.show(report, Path(findings), json_path)
+    again = ["--target", target]
+    for option, values in (
+        ("--op", [op_name]), ("--against", [against]), ("--example", example), ("--promise", promises),
+    ):  # fmt: skip
+        again += [word for value in values if value is not None for word in (option, value)]
+    session.show(report, Path(findings), json_path, again)
     _leave(session.exit_code(report))
 
 
@@ -165,8 +185,8 @@ def mutate(
 
     if runtime.select() != "interpret":
         raise Unusable("mutants are judged in the interpreter and the emulator: set TRITON_INTERPRET=1")
-    op = _op(op_name, None, (), target)
-    subject = Subject(targets.load_kernel(target), op, options=dict(_promise(text) for text in promises))
+    op = find_op(op_name, None, (), target)
+    subject = Subject(targets.load_kernel(target), op, options=dict(read_promise(text) for text in promises))
     score = run_mutants(
         subject, examples=examples, seed=seed, sample=sample, jobs=jobs, seconds=seconds,
         record=load(Path(equivalents)) if equivalents else None,
@@ -183,19 +203,29 @@ def mutate(
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--target", help="The kernel, where the finding's own name cannot be imported.")
 @click.option("--op", "op_name", metavar="NAME", help="The op, where it is none of conformance.ops.")
+@click.option("--against", metavar="REF", help="The torch function, as `check` takes it.")
+@click.option("--example", "example", multiple=True, metavar="EXPRESSION", help="With --against: as `check` takes it.")
 @click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, as `check` takes it.")
 @clear_errors
-def replay(file: str, target: str | None, op_name: str | None, promises: Sequence[str]) -> None:
-    """Judge a saved finding again: exit code 1 while the oracle still objects, 0 once it no longer does."""
+def replay(
+    file: str, target: str | None, op_name: str | None, against: str | None, example: Sequence[str],
+    promises: Sequence[str],
+) -> None:  # fmt: skip
+    """Judge a saved finding again: exit code 1 while the oracle still objects, 0 once it no longer does.
+
+    Where no kernel or op is given, they are those that the script in the finding imports.
+    """
     from conformance import runtime, targets
     from conformance.replay import replay as run_again
     from conformance.report import load_finding, render
 
     runtime.select()
     finding = load_finding(file)
-    kernel = targets.load_kernel(target or ":".join(finding.kernel.rsplit(".", 1)))
-    op = _op(op_name or finding.op, None, (), finding.kernel)
-    still = run_again(finding, kernel, op, **_promises(promises, op))
+    kernel = targets.load_kernel(target) if target else found_kernel(finding)
+    op = (
+        found_op(finding) if op_name is None and against is None else find_op(op_name, against, example, finding.kernel)
+    )
+    still = run_again(finding, kernel, op, **read_promises(promises, op))
     for again in still:
         click.echo(render(again))
     if not still:
@@ -220,7 +250,7 @@ def report(results: Sequence[str], output: str) -> None:
     found = [each for path in results for each in read_results(path)]
     make = markdown.build if Path(output).suffix == ".md" else html.build
     Path(output).write_text(make(found), encoding="utf-8")
-    click.echo(f"{output}: {len(found)} reports")
+    click.echo(f"{output}: {len(found)} report{'s' if len(found) != 1 else ''}")
 
 
 @main.command()
@@ -289,14 +319,17 @@ def soak(minutes: float, seed: int | None, json_path: str | None, findings: str)
     """
     from conformance import runtime
     from conformance import soak as soaking
-    from conformance.report import render, save_finding
+    from conformance.report import render, save_findings
     from conformance.session import Session
 
     runtime.select()
     with Session() as session:
         done = soaking.soak(60 * minutes, seed=seed, progress=session.progress)
-    for finding in done.findings:
-        click.echo(f"{render(finding)}\nSaved as {save_finding(finding, Path(findings))}\n")
+    paths, unsaved = save_findings(done.findings, findings)
+    for finding, path in zip(done.findings, paths, strict=True):
+        click.echo(render(finding) + (f"\nSaved as {path}\n" if path is not None else "\n"))
+    if unsaved:
+        click.echo(f"warning: {unsaved}", err=True)
     if json_path is not None:
         soaking.append(json_path, done)
     click.echo(
@@ -324,74 +357,6 @@ def explain(name: str) -> None:
     click.echo(catalog.describe(name, ops[name]))
 
 
-def _op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
-    """The op that the options name."""
-    from conformance import catalog, targets
-    from conformance.op import Op
-
-    if (name is None) == (against is None):
-        known = ", ".join(catalog.ops())
-        problem = "says not what it computes" if name is None else "is given two contracts"
-        raise Unusable(
-            f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against "
-            "REF, the torch function that it must agree with"
-        )
-    if name is not None:
-        return catalog.find_op(name)
-    reference = targets.load_kernel(str(against))
-    given = [_evaluate(text) for text in example]
-    op = Op.from_example(reference, *given) if given else Op.from_annotations(reference)
-    click.echo(f"judged by\n{op.text}\n", err=True)  # standard output may be a JSON document
-    return op
-
-
-def _evaluate(text: str) -> Any:
-    """The value of an argument that the user wrote in Python, with torch at hand."""
-    import torch
-
-    try:
-        return eval(text, {"torch": torch})
-    except Exception as error:
-        raise Unusable(f"--example {text!r} is no argument: {type(error).__name__}: {error}") from error
-
-
-def _dtype(name: str) -> Any:
-    import torch
-
-    dtype = getattr(torch, name.removeprefix("torch."), None)
-    if not isinstance(dtype, torch.dtype):
-        raise Unusable(f"--dtype {name!r} is no torch dtype; write float16, bfloat16, float32, int64, ...")
-    return dtype
-
-
-def _promises(texts: Sequence[str], op: Any) -> dict[str, Any]:
-    """The promises as `check` takes them, whose `dtypes` are those to test and not those that are promised."""
-    given = dict(_promise(text) for text in texts)
-    if "dtypes" in given:
-        given["promises"] = dataclasses.replace(op.promises, dtypes=given.pop("dtypes"))
-    return given
-
-
-def _promise(text: str) -> tuple[str, Any]:
-    """A promise from `name=value`: booleans, None, dtypes, and tuples of names with commas."""
-    from conformance.promises import Promises
-
-    name, equals, value = text.partition("=")
-    fields = {field.name: field for field in dataclasses.fields(Promises)}
-    if not equals or name not in fields:
-        raise Unusable(f"--promise {text!r}: write NAME=VALUE; the promises are {', '.join(sorted(fields))}")
-    if value in ("True", "False", "true", "false"):
-        return name, value.lower() == "true"
-    if name in ("compute", "accumulator"):
-        return name, _dtype(value)
-    if name == "dtypes":
-        return name, tuple(_dtype(part) for part in value.split(","))
-    if name == "limits":
-        pairs = (part.partition(":") for part in value.split(","))
-        return name, tuple((axis, int(size)) for axis, _, size in pairs)
-    return name, tuple(value.split(",")) if "tuple" in str(fields[name].type) else value
-
-
 def _leave(code: int) -> NoReturn:
     """End the process with the code, also where a kernel left threads behind that would keep it alive."""
     running = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
@@ -401,4 +366,4 @@ def _leave(code: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    raise SystemExit(code)
+    raise Leave(code)

@@ -124,10 +124,12 @@ def _shadows() -> Iterator[Row]:
         found: list[Path] = []
         for folder in dict.fromkeys(sys.path):
             base = Path(folder or ".").resolve()
-            for candidate in (base / name, base / f"{name}.py"):
-                # a folder without Python files (a data folder of the same name) shadows nothing
-                if candidate.is_file() or (candidate.is_dir() and any(candidate.glob("*.py"))):
-                    found.append(candidate)
+            package, module = base / name, base / f"{name}.py"
+            # a folder without Python files shadows nothing, nor does a file like the command `conformance`
+            if package.is_dir() and any(package.glob("*.py")):
+                found.append(package)
+            if module.is_file():
+                found.append(module)
         distinct = list(dict.fromkeys(found))
         if len(distinct) > 1:
             listed = ", ".join(map(str, distinct))

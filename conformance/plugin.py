@@ -10,10 +10,11 @@ from hypothesis.errors import InvalidArgument
 from conformance import profiles, runtime
 from conformance.device import policy, sanitizer, watch
 from conformance.report import collection
-from conformance.report.records import save_finding
+from conformance.report.records import save_findings
 from conformance.report.summary import header_line, summary_lines
 
 _COUNTS = "conformance_counts"  # in the output that an xdist worker sends when it ends
+_UNWRITTEN = pytest.StashKey[list[str]]()  # what could not be written at the end, and why
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -120,22 +121,32 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the reports on from a worker; write the results file and the findings elsewhere."""
+    """Send the reports on from a worker; write the results file and the findings elsewhere.
+
+    What cannot be written is said in the summary; a results file that was asked for and is missing fails the session.
+    """
     output = getattr(session.config, "workeroutput", None)  # only xdist workers have one
     if output is not None:
         collection.to_worker_output(output)
         output[_COUNTS] = watch.totals().to_json()
         return
-    for finding in (f for report in collection.reports() for f in report.findings):
-        save_finding(finding)
+    unwritten = session.config.stash.setdefault(_UNWRITTEN, [])
     path = session.config.getoption("--conformance-json")
     if path:
-        collection.write(path)
+        try:
+            collection.write(path)
+        except OSError as error:
+            unwritten.append(f"the results could not be written to {path}: {error}")
+            session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
+    _, unsaved = save_findings(f for report in collection.reports() for f in report.findings)
+    if unsaved:
+        unwritten.append(unsaved)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the worst ratios, the counts of examples and the skips by reason."""
-    lines = [*summary_lines(collection.reports()), *watch.totals().lines()]
+    unwritten = terminalreporter.config.stash.get(_UNWRITTEN, [])
+    lines = [*summary_lines(collection.reports()), *watch.totals().lines(), *(f"warning: {each}" for each in unwritten)]
     if lines:
         terminalreporter.section("conformance")
         for line in lines:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shlex
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -14,7 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from conformance.report import Report, render, results_document, save_finding
+from conformance.report import Report, render, results_document, save_findings
 from conformance.report.documents import write_json
 from conformance.report.summary import summary_lines
 from conformance.targets import needs_device
@@ -55,14 +57,25 @@ class Session:
         """Show that `done` examples of the test id were judged."""
         self._bar.update(self._task, description=test_id, completed=done)
 
-    def show(self, report: Report, findings: Path, json_path: str | None) -> None:
-        """Print what was found, and write the findings and the results file; with `-` standard output is the latter."""
+    def show(self, report: Report, findings: Path, json_path: str | None, again: Sequence[str] = ()) -> None:
+        """Print what was found, and write the findings and the results file; with `-` standard output is the latter.
+
+        `again` are the options with which `conformance replay` finds the kernel and the op. Findings that cannot be
+        saved are a warning.
+
+        Raises:
+            OSError: the results file cannot be written; all else is done by then.
+        """
         to_stdout = json_path == "-"
-        for finding in report.findings:
-            path = save_finding(finding, findings)
-            click.echo(
-                f"{render(finding)}\nSaved as {path}; `conformance replay {path}` judges it again\n", err=to_stdout
-            )
+        paths, unsaved = save_findings(report.findings, findings)
+        for finding, path in zip(report.findings, paths, strict=True):
+            click.echo(render(finding), err=to_stdout)
+            if path is not None:
+                command = shlex.join(("conformance", "replay", str(path), *again))
+                click.echo(f"Saved as {path}, to judge it again:\n  {command}", err=to_stdout)
+            click.echo(err=to_stdout)
+        if unsaved:
+            click.echo(f"warning: {unsaved}", err=True)
         for line in summary_lines([report]):
             click.echo(line, err=to_stdout)
         self._show_printed()
@@ -76,7 +89,8 @@ class Session:
         lines = self._printed.getvalue().splitlines()
         if lines:
             first = "\n".join(f"  {line}" for line in lines[:MOST_LINES])
-            click.echo(f"the kernel printed {len(lines)} lines while it was judged, the first are\n{first}", err=True)
+            count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+            click.echo(f"the kernel printed {count} while it was judged, from the first on\n{first}", err=True)
 
     def exit_code(self, report: Report) -> int:
         """0 where nothing was found, 1 for findings, 2 where the kernel could not be judged here."""

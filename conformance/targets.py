@@ -45,7 +45,9 @@ def load(target: str) -> Any:
     """
     where, _, name = target.rpartition(":")
     if not where or not name:
-        raise TargetError(f"{target!r} does not say which function of which file: {HOW}")
+        package, dot, attribute = target.rpartition(".")
+        meant = f"; did you mean {package}:{attribute}?" if dot and "/" not in target and attribute != "py" else ""
+        raise TargetError(f"{target!r} does not say which function of which file: {HOW}{meant}")
     module = _module(where)
     found: Any = module
     for part in name.split("."):

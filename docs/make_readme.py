@@ -5,6 +5,7 @@ Run `python docs/make_readme.py` from the root; with `--check` it writes nothing
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -25,35 +26,47 @@ FILES = (
     ROOT / "docs" / "explanation" / "oracles.md",
     ROOT / "docs" / "reference" / "command-line.md",
 )
-KINDS = {"exact": "exact lane", "refusals": "refusal", "crash": "launch"}
+KINDS = {
+    "exact": "exact lane",
+    "refusals": "refusal",
+    "crash": "launch",
+    "offsets": "launch; lane of huge strides",
+    "special_values": "lane of special values",
+}
+# Run after the test in the README, for the finding that names the line; others show what follows from it.
+BOUNDS_FINDING = """
+import conformance
+from conformance.report import render
+
+report = conformance.check(softmax_first, softmax, examples=30, oracles=["launch"], seed=0)
+print(render(next(finding for finding in report.findings if finding.oracle == "bounds")))
+"""
 
 
 def oracle_table() -> str:
     """The table of oracles in Markdown."""
     rows = ["| oracle | kind | law |", "|---|---|---|"]
     for name, explanation in ORACLES.items():
-        kind = "launch" if name in LAUNCH else KINDS.get(name, "relational")
+        kind = KINDS.get(name, "launch" if name in LAUNCH else "relational")
         rows.append(f"| `{name}` | {kind} | {explanation.law} |")
     return "\n".join(rows)
 
 
 def counterexample() -> str:
-    """What `conformance check` prints of the first finding in the example's faulty kernel, up to its script."""
+    """What `bounds` says in the test at the top of the README of the example's faulty kernel, up to the script."""
+    test = re.search(r"```python\n(.*?)```", FILES[0].read_text(encoding="utf-8"), re.DOTALL)
+    if test is None:
+        raise SystemExit("README.md has no Python block, which should be a test")
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(EXAMPLE), str(ROOT), os.environ.get("PYTHONPATH", "")])
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "conformance",
-            "check",
-            "my_kernels/softmax.py:softmax_first",
-            "--op",
-            "softmax",
-        ]
-        options = ["--dtype", "float32", "--oracle", "launch", "--examples", "30", "--findings", folder]
+        file = Path(folder) / "test_softmax.py"
+        file.write_text(test[1] + BOUNDS_FINDING, encoding="utf-8")
         done = subprocess.run(
-            [*command, *options], cwd=EXAMPLE, capture_output=True, text=True, check=False, timeout=300
-        )
-    if done.returncode != 1:
+            [sys.executable, str(file)],
+            cwd=EXAMPLE, env=environment, capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+    if done.returncode != 0:
         raise SystemExit(f"the example's faulty kernel should be objected to:\n{done.stdout}{done.stderr}")
     first = done.stdout.partition("\n\nReproduce")[0]
     return "```text\n" + first.replace(f"{EXAMPLE}/", "") + "\n```"

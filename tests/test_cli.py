@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from click.testing import CliRunner, Result
 from conformance.cli import FINDINGS, OK, UNUSABLE, main
 from conformance.report.explanations import ORACLES
 
+ROOT = Path(__file__).resolve().parents[1]
+
 OPS = """
 import torch
 import strategies as kst
@@ -26,6 +29,8 @@ double = Op(lambda x: x * 2, {"x": kst.tensors("rows", "cols", dtypes=(torch.flo
 def reference(x):
     return x * 2
 """
+
+REFERENCE_THAT_EXITS = "def reference(x):\n    import sys\n    sys.exit(0)\n\n\n"
 
 KERNELS = """
 import sys, threading, time
@@ -117,6 +122,40 @@ def test_a_wrong_kernel_gives_exit_code_1_and_findings_in_files(folder: Path) ->
     assert [path.name.split("-")[2] for path in (folder / ".conformance/findings").iterdir()] == ["accuracy"]
 
 
+def test_findings_that_cannot_be_saved_are_shown_and_in_the_results(folder: Path) -> None:
+    (folder / ".conformance").write_text("a file")
+    result = check("wrong", "--json", "results.json")
+    assert result.exit_code == FINDINGS, result.output
+    assert "Worst element" in result.stdout
+    assert result.stderr.count("could not be saved in .conformance/findings") == 1
+    assert json.loads((folder / "results.json").read_text())["reports"][0]["findings"]
+
+
+def test_results_that_cannot_be_written_do_not_hide_the_findings(folder: Path) -> None:
+    (folder / "file").write_text("")
+    result = check("wrong", "--json", "file/results.json")
+    assert result.exit_code == UNUSABLE
+    assert "Worst element" in result.stdout
+    assert "file" in result.stderr
+
+
+def test_pytest_ends_with_a_warning_where_findings_cannot_be_saved(folder: Path) -> None:
+    (folder / ".conformance").write_text("a file")
+    (folder / "test_it.py").write_text(
+        "from cli_ops import double\nfrom cli_kernels import wrong\ntest_double = double.conformance(wrong)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conformance.plugin", "-k", "launch",
+         "--conformance-examples", "10", "--conformance-json", "results.json", "test_it.py"],
+        capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 of 1 finding could not be saved" in done.stdout
+    assert "INTERNALERROR" not in done.stdout + done.stderr
+    assert json.loads((folder / "results.json").read_text())["reports"][0]["findings"]
+
+
 def test_the_results_on_standard_output_are_json_alone(folder: Path) -> None:
     result = check("prints", "--json", "-")
     assert json.loads(result.stdout)["reports"][0]["kernel"].endswith("prints")
@@ -186,6 +225,8 @@ def test_a_file_that_cannot_be_used_gives_exit_code_2_and_the_reason(source: str
         (["no_such_module:right", "--op", "softmax"], "there is no module 'no_such_module'"),
         (["cli_kernels:right:more", "--op", "softmax"], "there is no module"),
         (["cli_kernels.py", "--op", "softmax"], "does not say which function"),
+        (["cli_kernels.py:right", "--against", "torch.mul"], "did you mean torch:mul?"),
+        (["cli_kernels.py:right", "--against", "torch:mul"], "--example once for each argument"),
         (["nowhere.cu:right", "--op", "softmax"], "there is no file nowhere.cu"),
         (["cli_kernels.py:right", "--op", "cli_ops.py:double", "--dtype", "float7"], "no torch dtype"),
         (["cli_kernels.py:right", "--op", "cli_ops.py:double", "--dtype", "float16"], "has no dtype float16"),
@@ -222,6 +263,71 @@ def test_a_finding_is_replayed_until_it_is_repaired(folder: Path) -> None:
     assert "accuracy no longer objects" in repaired.output
 
 
+def printed_command(output: str) -> list[str]:
+    """The words of the command to judge a finding again that `check` printed, without the program."""
+    (line,) = re.findall(r"^  conformance (replay .*)$", output, re.MULTILINE)
+    return shlex.split(line)
+
+
+def forget() -> None:
+    """Let the next command import the modules of the folder anew, as a new process does."""
+    for name in ("cli_ops", "cli_kernels"):
+        sys.modules.pop(name, None)
+
+
+def test_the_printed_command_replays_a_kernel_in_a_folder_that_is_no_module(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "cli_kernels.py").rename(folder / "deep" / "cli_kernels.py")
+    options = ("--examples", "15", "--oracle", "launch")
+    command = printed_command(run("check", "deep/cli_kernels.py:wrong", "--op", "cli_ops.py:double", *options).stdout)
+    forget()
+    assert run(*command).exit_code == FINDINGS
+    forget()
+    assert run("replay", command[1]).exit_code == FINDINGS  # the script in the finding knows the paths
+
+
+def test_the_printed_command_replays_a_check_against_a_function(folder: Path) -> None:
+    options = ("--against", "cli_ops.py:reference", "--example", "torch.randn(4, 8)", "--dtype", "float32")
+    checked = run("check", "cli_kernels.py:wrong", *options, "--examples", "15", "--oracle", "launch")
+    command = printed_command(checked.stdout)
+    forget()
+    assert run(*command).exit_code == FINDINGS
+    bare = run("replay", command[1])
+    assert bare.exit_code == UNUSABLE
+    assert "give it with --op FILE:NAME" in bare.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"oracle": "no_such"}, "there are bounds, written"),
+        ({"call": {"arguments": [], "axes": {}}}, "double takes (x)"),
+        ({"call": {"arguments": [["x", {"tensor": {}}]]}}, "cannot be built"),
+        (
+            {"call": {"arguments": [
+                ["x", {"tensor": {"shape": [1, 1], "dtype": "float32", "values": {"pattern": "plaid"}}}]
+            ]}},
+            "plaid",
+        ),
+    ],
+)  # fmt: skip
+def test_a_finding_that_cannot_be_judged_is_not_gone(change: dict[str, object], words: str, folder: Path) -> None:
+    command = printed_command(check("wrong").stdout)
+    document = json.loads(Path(command[1]).read_text())
+    document["finding"].update(change)
+    Path(command[1]).write_text(json.dumps(document))
+    result = run(*command)
+    assert result.exit_code == UNUSABLE, result.output
+    assert words in result.stderr
+
+
+def test_a_kernel_that_raises_on_the_call_is_not_repaired(folder: Path) -> None:
+    command = printed_command(check("wrong").stdout)
+    result = run(*["cli_kernels.py:raises" if word == "cli_kernels.py:wrong" else word for word in command])
+    assert result.exit_code == FINDINGS, result.output
+    assert "no such block" in result.stdout
+
+
 def test_replay_says_where_the_file_is_no_finding(folder: Path) -> None:
     (folder / "x.json").write_text("{}")
     result = run("replay", "x.json")
@@ -234,6 +340,9 @@ def test_results_become_a_page(folder: Path) -> None:
     check("right", "--json", "two.json")
     result = run("report", "one.json", "two.json", "-o", "out.html")
     assert result.exit_code == OK
+    assert "out.html: 2 reports" in result.output
+    assert "one.md: 1 report\n" in run("report", "one.json", "-o", "one.md").output
+    assert " over 1 kernel in " in (folder / "one.md").read_text()
     page = (folder / "out.html").read_text()
     assert "cli_kernels.wrong" in page
     assert "cli_kernels.right" in page
@@ -279,6 +388,21 @@ def test_doctor_sees_a_second_package_of_our_name(folder: Path, monkeypatch: pyt
     result = run("doctor")
     assert result.exit_code == UNUSABLE
     assert "package strategies" in result.output
+
+
+def test_doctor_takes_the_command_for_no_second_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "conformance").write_text("#!/usr/bin/env python\n")
+    monkeypatch.syspath_prepend(str(folder))
+    assert "package conformance" not in run("doctor").output
+
+
+def test_a_reader_that_stops_is_no_error(folder: Path) -> None:
+    done = subprocess.run(
+        f"{shlex.quote(sys.executable)} -m conformance list | head -1", shell=True, capture_output=True, text=True,
+        check=False, timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
+    )  # fmt: skip
+    assert done.stdout == "ops\n"
+    assert "roken pipe" not in done.stderr
 
 
 def test_doctor_names_the_repairs_of_the_interpreter_and_the_tools_of_the_emulator(folder: Path) -> None:
@@ -390,6 +514,30 @@ def test_a_kernel_is_checked_against_a_torch_function_by_one_example(folder: Pat
     assert "x=kst.tensors('size_4', 'size_8', dtypes=kst.FLOATS)" in right.stderr
     wrong = run("check", "cli_kernels.py:wrong", "--against", "cli_ops.py:reference", *options)
     assert wrong.exit_code == FINDINGS, wrong.output
+
+
+@pytest.mark.parametrize(
+    ("target", "example"),
+    [
+        ("cli_kernels.py:right", "__import__('sys').exit(0)"),
+        ("leaves_at_import.py:kernel", "torch.ones(2, 2)"),
+        ("leaves_on_access.py:kernel", "torch.ones(2, 2)"),
+    ],
+)
+def test_sys_exit_in_what_is_given_is_no_success(target: str, example: str, folder: Path) -> None:
+    (folder / "leaves_at_import.py").write_text("import sys\nsys.exit(0)\n")
+    (folder / "leaves_on_access.py").write_text("import sys\n\n\ndef __getattr__(name):\n    sys.exit(0)\n")
+    result = run("check", target, "--against", "cli_ops.py:reference", "--example", example)
+    assert result.exit_code == UNUSABLE, result.output
+    assert "exit" in result.stderr.lower()
+
+
+def test_sys_exit_in_a_reference_is_no_success(folder: Path) -> None:
+    (folder / "leaving_ops.py").write_text(
+        OPS.replace("lambda x: x * 2", "reference").replace("double = ", REFERENCE_THAT_EXITS + "double = ")
+    )
+    result = run("check", "cli_kernels.py:right", "--op", "leaving_ops.py:double", "--examples", "3")
+    assert result.exit_code == UNUSABLE, result.output
 
 
 def test_a_fault_of_the_suite_itself_is_said_to_be_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ ORACLES: dict[str, Explanation] = {
         "subtract the maximum before `exp`, and mask padding with the neutral value, not with 0.",
     ),
     "metadata": Explanation(
-        "Shape, dtype, device and layout of the result are what the op says.",
+        "Number, shape, dtype and device of the results are those of the reference.",
         "out = torch.empty(x.shape)                                # float32 for every input, on the CPU",
         "Allocate with `torch.empty_like(x)`, or pass `dtype=x.dtype, device=x.device`; return the reference's shape, "
         "also for empty axes and keepdim.",
@@ -129,6 +129,8 @@ def explain(oracle: str) -> str:
     """The explanation of an oracle as text. Raises KeyError for an unknown id."""
     explanation = ORACLES[oracle]
     kind = "judges one launch, under the id [launch]" if oracle in LAUNCH else f"has the id [{oracle}]"
+    if oracle == "offsets":  # of huge strides and long axes, which `launch` does not draw
+        kind += f", and has the id [{oracle}] too"
     return (
         f"{oracle}  ({kind})\n\nLaw\n  {explanation.law}\n\nA fault that it finds\n  {explanation.fault}\n\n"
         f"Repair\n  {explanation.repair}\n"

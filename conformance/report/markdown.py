@@ -28,9 +28,10 @@ def _verdict(reports: Sequence[Report]) -> str:
     statuses = Counter(result.status for report in reports for result in report.results)
     ids = ", ".join(f"{statuses[status]} {status}" for status in SYMBOLS if statuses[status]) or "none"
     seconds = sum(result.seconds for report in reports for result in report.results)
+    plural = "s" if len(reports) != 1 else ""
     text = (
-        f"{examples:,} examples over {len(reports)} kernels in {seconds:,.0f} s of judging; test ids: {ids}; findings: "
-        f"{findings}."
+        f"{examples:,} examples over {len(reports)} kernel{plural} in {seconds:,.0f} s of judging; test ids: {ids}; "
+        f"findings: {findings}."
     )
     interrupted = any(report.interrupted for report in reports)
     return f"{text} The run was interrupted." if interrupted else text

@@ -198,6 +198,22 @@ def save_finding(finding: Finding, directory: str | Path = FINDINGS) -> Path:
     return write_json(Path(directory) / finding_name(finding), {"schema": SCHEMA, "finding": encode(finding)})
 
 
+def save_findings(findings: Iterable[Finding], directory: str | Path = FINDINGS) -> tuple[list[Path | None], str]:
+    """The path of each finding, None where it could not be written, and a sentence that says so, "" where all were."""
+    paths: list[Path | None] = []
+    reasons: list[str] = []
+    for finding in findings:
+        try:
+            paths.append(save_finding(finding, directory))
+        except OSError as error:
+            paths.append(None)
+            reasons.append(str(error))
+    if not reasons:
+        return paths, ""
+    plural = "s" if len(paths) != 1 else ""
+    return paths, f"{len(reasons)} of {len(paths)} finding{plural} could not be saved in {directory}: {reasons[0]}"
+
+
 def load_finding(path: str | Path) -> Finding:
     """The finding in a file that `save_finding` wrote. Raises ValueError where the file is none."""
     return decode_finding(read_document(path, "finding")["finding"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,6 +38,10 @@ UNSEEN = (
     "configs",
     "relations",
 )
+
+
+_FROM = re.compile(r"from (\S+) import (\w+)(?: as (\w+))?")
+_SPEC = re.compile(r"spec = importlib\.util\.spec_from_file_location\('[^']*', (['\"].*['\"])\)")
 
 
 def locate(target: object) -> str | None:
@@ -80,6 +86,23 @@ def _path(module: str, name: str) -> str | None:
     if Path(sysconfig.get_path("purelib")) in Path(file).resolve().parents:
         return f"{module}:{name}"
     return f"{Path(file).resolve()}:{name}"
+
+
+def imported(program: str, name: str) -> str | None:
+    """The import path of what a program of `script` calls `name`, its absolute file included; None where it has none.
+
+    >>> imported("from pkg.ops import softmax\\nreference = softmax.reference", "softmax")
+    'pkg.ops:softmax'
+    """
+    file, found = "", None
+    for line in map(str.strip, program.splitlines()):
+        if (took := _FROM.fullmatch(line)) and (took[3] or took[2]) == name:
+            found = f"{took[1]}:{took[2]}"
+        elif spec := _SPEC.fullmatch(line):
+            file = ast.literal_eval(spec[1])
+        elif rest := re.fullmatch(rf"{name} = {name}(_module)?\.([\w.]+)", line):
+            found = f"{file}:{rest[2]}" if rest[1] else f"{found}.{rest[2]}"
+    return found
 
 
 def script(

@@ -127,10 +127,11 @@ def _worst(finding: Finding) -> Iterator[str]:
     if value is None:
         return
     of = math.prod(value.shape)
+    got, exact, low, high = _numbers(value.got, value.exact, value.low, value.high)
     yield f"index    {value.index} of output {value.output}{_tile(finding, value)}"
-    yield f"got      {_number(value.got)}"
-    yield f"exact    {_number(value.exact)}"
-    yield f"allowed  [{_number(value.low)}, {_number(value.high)}]" + (" (heuristic bound)" if value.heuristic else "")
+    yield f"got      {got}"
+    yield f"exact    {exact}"
+    yield f"allowed  [{low}, {high}]" + (" (heuristic bound)" if value.heuristic else "")
     yield f"error    {_error(value)}"
     yield f"wrong    {value.wrong_count} of {of} elements"
 
@@ -142,9 +143,12 @@ def _tile(finding: Finding, value: ValueEvidence) -> str:
     return f", {place(value.index, tile)}"
 
 
-def _number(value: float) -> str:
-    """The number with the nine digits that tell any two float32 values apart."""
-    return f"{value:.9g}"
+def _numbers(*values: float) -> list[str]:
+    """The numbers with the nine digits that tell any two float32 values apart, or with all where those do not."""
+    short = [f"{value:.9g}" for value in values]
+    finite = {value for value in values if math.isfinite(value)}
+    same = len({float(f"{value:.9g}") for value in finite}) < len(finite)
+    return [repr(value) for value in values] if same else short
 
 
 def _error(value: ValueEvidence) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -61,6 +62,29 @@ def test_workers_that_write_one_file_leave_a_whole_one(tmp_path: Path) -> None:
         paths = list(pool.map(lambda _: save_finding(FINDINGS["races"], tmp_path), range(40)))
     assert load_finding(paths[0]) == load_finding(paths[-1])
     assert [each.name for each in tmp_path.iterdir()] == [paths[0].name]
+
+
+def test_a_device_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "null").symlink_to("/dev/null")
+    write_json(tmp_path / "null", {})
+    assert (tmp_path / "null").is_symlink()
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(OSError, match="No space"):
+        write_json("/dev/full", {})
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    write_json(tmp_path / "link.json", {})
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text()) == {}
+
+
+def test_a_pipe_gets_the_document(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit((tmp_path / "pipe").read_text)
+        write_json(tmp_path / "pipe", {"number": 1})
+        assert json.loads(text.result(timeout=20)) == {"number": 1}
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_nothing_is_left_where_writing_fails(tmp_path: Path) -> None:

@@ -60,3 +60,10 @@ def test_every_kind_of_event_renders_by_its_name() -> None:
     for kind in Kind:
         text = render(dataclasses.replace(FINDINGS["bounds"], events=(dataclasses.replace(event, kind=kind),)))
         assert kind.value in text
+
+
+def test_bounds_that_nine_digits_cannot_tell_apart_have_all_of_theirs() -> None:
+    value = evidence([(0, 0)], exact=1 / 3, low=0.33333333333333326, high=0.33333333333333337)
+    text = render(finding("accuracy", "wrong", value=value))
+    assert "allowed  [0.33333333333333326, 0.33333333333333337]" in text
+    assert "got      0.25" in text
