@@ -60,7 +60,8 @@ def mul(x: Any, y: Any) -> BallTensor:
     if not c.finite(rad):
         # an infinite factor times an interval that excludes zero is that infinity
         certain = (np.isinf(a) & (np.abs(b) > extent(rb, b))) | (np.isinf(b) & (np.abs(a) > extent(ra, a)))
-        nan = np.isnan(a) | np.isnan(b) | (np.isinf(a) & (b == 0)) | (np.isinf(b) & (a == 0))
+        zero_a, zero_b = (a == 0) & (extent(ra, a) == 0), (b == 0) & (extent(rb, b) == 0)
+        nan = np.isnan(a) | np.isnan(b) | (np.isinf(a) & zero_b) | (np.isinf(b) & zero_a)
         known = np.isfinite(extent(ra, a)) & np.isfinite(extent(rb, b))
         rad = np.where((certain | nan) & known, 0, np.where(np.isnan(rad), np.inf, rad))
         out = rounded(c, mid, rad, dtype, ((a, ra), (b, rb)), floor=c.eta)

@@ -108,6 +108,15 @@ def product_of(
             known = known & (np.matmul(vague.astype(float), other.astype(float)) == 0)
         after = np.where(np.isfinite(out), np.where(known, after, np.inf), np.where(known, 0, np.inf))
         after = np.where(np.isnan(after), np.inf, after)
+    # a computed operand may reach the kernel's product in another scale (attention divides by the sum of its weights at
+    # the end): the other operand summed by itself must not overflow
+    for computed, factor, axis in ((rx, size_y, -2), (ry, size_x, -1)):
+        if computed is None or not factor.size:
+            continue
+        reach = k * factor.max(axis=axis, keepdims=True)
+        if (reach >= c.largest).any():
+            after = np.where(np.isfinite(out) & (reach >= c.largest), np.inf, after)
+            finite = False
     return out, after, not finite
 
 
