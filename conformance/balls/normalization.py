@@ -352,7 +352,9 @@ def _scaled(
         all_spread = all_spread + np.abs(value) * rw
     # (x * weight) * root instead: the product by the weight underflows first
     all_spread = all_spread + c.eta * np.where(np.isfinite(root), root, 0)
-    decided = (*decided, (w, rw))
+    # what may be 0 times an infinite weight: NaN, or an infinity of either sign
+    vague = np.isinf(w) & (np.abs(value) <= own)
+    decided = (*decided, (w, np.where(vague, np.inf, extent(rw, w)) if vague.any() else rw))
     return rounded(c, out, _resolved(out, all_spread, decided), dtype, decided, floor=c.eta)
 
 

@@ -22,3 +22,24 @@ def test_elementwise_results_over_the_whole_range_are_inside(dtype, operation):
         (ball,) = balls.enclose(operation, [x, y], Promises())
 
         assert balls.judge(operation(x.float(), y.float()).to(dtype), ball, Promises()).ok
+
+
+def test_what_may_be_zero_times_an_infinite_weight_is_undecided():
+    def reference(x, w):
+        return torch.nn.functional.layer_norm(x, (3,), w, None, 1e-5)
+
+    x, w = torch.full((2, 3), 0.729), torch.tensor([float("inf"), 1.0, 2.0])
+    (ball,) = balls.enclose(reference, [x, w], Promises())
+
+    assert balls.undecided(ball)[:, 0].all()
+    assert not balls.undecided(ball)[:, 1:].any()
+
+
+def test_a_computed_operand_may_be_scaled_after_the_product():
+    def reference(x, v):
+        return torch.softmax(x, -1) @ v
+
+    x, v = torch.zeros(2, 8), torch.full((8, 1), 1e38)
+    (ball,) = balls.enclose(reference, [x, v], Promises())
+
+    assert balls.undecided(ball).all()
