@@ -148,7 +148,7 @@ class Program:
     def _site(self, frames: list[str]) -> Site | None:
         for frame in frames:  # innermost inlined frame first
             file, _, line = frame.partition(" ")[0].rpartition(":")
-            if file.startswith(_RUNTIME_NAME) or not line.isdigit():
+            if f"{_RUNTIME_NAME}/" in file or not line.isdigit():  # the compiler's folder stands before it
                 continue
             name = file.removeprefix(f"{toolchain.cache_directory()}/")
             return Site(name, int(line), self._lines.get((name, int(line)), ""))
