@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import math
 import mmap
 import threading
 from collections.abc import Callable, Iterator
@@ -288,8 +287,3 @@ def paused() -> Iterator[None]:
         yield
     finally:
         _state.allocations = before
-
-
-def total_bytes(shape: tuple[int, ...], dtype: torch.dtype) -> int:
-    """The bytes of a dense tensor of that shape."""
-    return math.prod(shape) * dtype.itemsize
