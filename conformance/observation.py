@@ -18,6 +18,9 @@ from conformance.regions import Arena
 
 Order = Literal["row", "reverse", "random"]
 
+# The largest grid in x, y and z (CUDA C++ Programming Guide, technical specifications).
+LARGEST_GRID = (2**31 - 1, 65535, 65535)
+
 
 @dataclasses.dataclass(frozen=True)
 class Geometry:

@@ -19,10 +19,8 @@ import torch
 
 from conformance import observation as observing
 from conformance.events import Event, Kind
-from conformance.observation import Geometry
+from conformance.observation import LARGEST_GRID, Geometry
 
-# CUDA C++ programming guide, technical specifications: the largest grid of every compute capability since 3.0.
-GRID_LIMITS = (2**31 - 1, 65535, 65535)
 DIVISOR = 16
 # Unreached classes that a terminal shows; the coverage of a report has all.
 _HOLES = 12
@@ -169,7 +167,7 @@ def missing(specializations: collections.Counter[str] | dict[str, int]) -> list[
 
 def note_grid(observation: observing.Observation, kernel: str, grid: tuple[int, int, int]) -> None:
     """Note each dimension of a grid that CUDA does not launch."""
-    for size, limit, axis in zip(grid, GRID_LIMITS, "xyz", strict=True):
+    for size, limit, axis in zip(grid, LARGEST_GRID, "xyz", strict=True):
         if size > limit:
             detail = f"grid {axis} is {size}; a GPU launches at most {limit}"
             observation.events.append(Event(Kind.GRID_LIMIT, "the launch", detail, kernel=kernel))

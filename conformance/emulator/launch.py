@@ -17,12 +17,11 @@ from conformance.emulator.findings import Memory, events
 from conformance.emulator.program import Program, Variable
 from conformance.emulator.shadow import Shadow, shadows, unknown
 from conformance.events import Event, Kind
-from conformance.observation import Geometry, Observation
+from conformance.observation import LARGEST_GRID, Geometry, Observation
 
 # CUDA programming guide, technical specifications per compute capability (the same from 8.0 to 12.0)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024
-MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED = 227 * 1024  # with the opt-in attribute, sm_90
 DEFAULT_SHARED = 48 * 1024  # without it
 SECONDS = 60.0  # a launch that takes longer hangs; the slowest clean corpus launch takes 0.1 s
@@ -48,7 +47,7 @@ def check_configuration(
     Raises:
         LaunchError: names the dimension and the limit.
     """
-    for word, sizes, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
+    for word, sizes, limits in (("grid", grid, LARGEST_GRID), ("block", block, MAX_BLOCK)):
         for axis, size, limit in zip("xyz", sizes, limits, strict=True):
             if not 1 <= size <= limit:
                 raise LaunchError(
@@ -142,7 +141,7 @@ def _storages(args: Sequence[Any], observation: Observation | None) -> list[Spac
 def record(observation: Observation, name: str, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
     """Note the launch's geometry, and an event where a dimension of the grid exceeds CUDA's limit."""
     observation.geometry.append(Geometry(name, grid, block))
-    for axis, size, limit in zip("xyz", grid, MAX_GRID, strict=True):
+    for axis, size, limit in zip("xyz", grid, LARGEST_GRID, strict=True):
         if size > limit:
             detail = f"grid {grid}: {axis} = {size}, CUDA allows {limit}"
             observation.events.append(Event(Kind.GRID_LIMIT, name, detail, kernel=name))

@@ -28,14 +28,12 @@ from conformance.interpreter.sites import foreign
 from conformance.interpreter.tape import Batch, Machine, Node, Recording
 from conformance.interpreter.tracing import Group, Tracer
 from conformance.interpreter.watchdog import Deadline
-from conformance.observation import Geometry, Observation
+from conformance.observation import LARGEST_GRID, Geometry, Observation
 from conformance.regions import Region, Role
 
 Array = np.ndarray[Any, Any]
 
 _SCALAR_TYPES = frozenset(type_canonicalisation_dict.values()) - {"constexpr"}
-# CUDA C++ Programming Guide, technical specifications: largest grid in x, y and z
-_LARGEST_GRID = (2**31 - 1, 65535, 65535)
 # elements of one value of a batch: 2**18 float32 are a megabyte, about the second-level cache
 _BATCH_ELEMENTS = 1 << 18
 _MOST_PROGRAMS = 4096
@@ -269,7 +267,7 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
     if observation is not None:
         if observation.trace:
             _trace(launch, given, observation, sizes[0] * sizes[1] * sizes[2])
-        for size, limit, axis in zip(sizes, _LARGEST_GRID, "xyz", strict=True):
+        for size, limit, axis in zip(sizes, LARGEST_GRID, "xyz", strict=True):
             if size > limit:
                 place = function.fn.__code__.co_filename, function.fn.__code__.co_firstlineno
                 launch.note(Kind.GRID_LIMIT, place, f"grid {axis} is {size}; a GPU launches at most {limit}")

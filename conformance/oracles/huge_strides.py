@@ -14,6 +14,7 @@ from conformance.events import Event, Kind
 from conformance.failures import OffsetsFailure
 from conformance.launch import Settings
 from conformance.memory import lazy
+from conformance.observation import LARGEST_GRID
 from conformance.oracles import accuracy, crash, offsets
 from conformance.oracles.objection import Objection
 from conformance.trial import Trial
@@ -24,7 +25,6 @@ LAW = offsets.LAW
 
 # One more than a grid's y and z may have (CUDA C++ Programming Guide, technical specifications).
 LONG = 65536
-_LARGEST_GRID = (2**31 - 1, 65535, 65535)
 
 # What a wrapped offset does: it leaves the tensor, and the value is wrong where it happens to hit something.
 _SYMPTOMS = offsets.KINDS | {Kind.OUT_OF_BOUNDS_READ, Kind.OUT_OF_BOUNDS_WRITE, Kind.GAP_READ, Kind.GAP_WRITE}
@@ -131,7 +131,7 @@ def _shows_anyway(trial: Trial, call: Call) -> bool:
 def _grid(trial: Trial, call: Call) -> list[Objection]:
     """Object to a grid that CUDA does not launch; the geometry says it, and nothing runs."""
     for geometry in trial.launch(call, Settings(allocator=lazy, dry=True)).geometry:
-        for axis, size, limit in zip("xyz", geometry.grid, _LARGEST_GRID, strict=True):
+        for axis, size, limit in zip("xyz", geometry.grid, LARGEST_GRID, strict=True):
             if size > limit:
                 long = ", ".join(f"{n}={s}" for n, s in call.sizes.items() if s == LONG)
                 summary = f"{long}: {geometry.kernel} has grid {geometry.grid}; CUDA launches at most {limit} in {axis}"
