@@ -321,7 +321,9 @@ def gelu(x: Any, approximate: str = "none") -> BallTensor:
     spread = 0.5 * size * (error + c.u * (1 + bell)) + 2 * c.u * np.abs(value)
     if rad is not None:
         spread = spread + 1.13 * rad  # the slope of gelu is at most 1.129 (at x = sqrt 2)
-    if not c.finite(spread):
+    if not c.finite(2 * size + spread):
+        # x (1 + bell) / 2, with the half at the end, overflows before the result does
+        spread = np.where(np.isfinite(mid) & (2 * mid >= c.largest), np.inf, spread)
         spread = np.where(np.isnan(spread), np.where(np.isfinite(mid), np.inf, 0), spread)
     return rounded(c, value, spread, _floating(x), ((mid, rad),), floor=2 * c.eta + c.flush)
 
