@@ -14,6 +14,7 @@ import torch
 
 from conformance import accuracy
 from conformance.balls.formats import FORMATS, TF32_OPERAND, TF32X3_PRODUCT
+from conformance.balls.scalars import Scalar
 from conformance.promises import Promises
 
 Array = npt.NDArray[Any]
@@ -117,8 +118,9 @@ class Context:
         mid = np.asarray(value, dtype=self.real)
         if self.native is None or not math.isfinite(value):
             return mid, None
-        held = float(self.native(value))
-        return mid, None if held == value else np.asarray(abs(held - value), dtype=self.real)
+        # a host that computes a scalar rounds it once, a kernel that computes it rounds at each step
+        radius = max(abs(float(self.native(value)) - value), value.radius if isinstance(value, Scalar) else 0.0)
+        return mid, np.asarray(radius, dtype=self.real) if radius else None
 
 
 CURRENT: contextvars.ContextVar[Context] = contextvars.ContextVar("arithmetic of the running enclosure")

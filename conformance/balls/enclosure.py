@@ -11,6 +11,7 @@ import torch
 
 from conformance.balls.context import CURRENT, Array, Context, context_of
 from conformance.balls.dispatch import BallMode, opened
+from conformance.balls.scalars import Scalar
 from conformance.balls.tensor import BallTensor, lift
 from conformance.promises import Promises
 
@@ -93,6 +94,8 @@ def _argument(c: Context, value: Any) -> Any:
         return tuple(_argument(c, v) for v in value)
     if type(value) is list:
         return [_argument(c, v) for v in value]
+    if type(value) is float and c.native is not None:
+        return Scalar(value, c.native, c.unit)
     return value
 
 

@@ -311,7 +311,7 @@ def operand(c: Context, value: Any) -> tuple[Array, Array | None]:
         return value.operand()
     if isinstance(value, torch.Tensor):
         return lift(c, value).operand()
-    return c.constant(float(value))
+    return c.constant(value if isinstance(value, float) else float(value))
 
 
 def lift(c: Context, tensor: torch.Tensor) -> BallTensor:
@@ -329,7 +329,7 @@ def as_ball(c: Context, value: Any) -> BallTensor:
         return value
     if isinstance(value, torch.Tensor):
         return lift(c, value)
-    mid, rad = c.constant(float(value))
+    mid, rad = c.constant(value if isinstance(value, float) else float(value))
     return BallTensor(c, mid, rad, torch.get_default_dtype())
 
 
