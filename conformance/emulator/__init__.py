@@ -2,6 +2,7 @@
 
 from conformance.emulator.backend import Backend, Handle
 from conformance.emulator.launch import KernelError, LaunchError
+from conformance.emulator.library import Library
 from conformance.emulator.program import Program, load
 from conformance.emulator.shadow import Shadow, unwritten
 from conformance.emulator.signature import ArgumentError, Parameter, Signature
@@ -14,6 +15,7 @@ __all__ = [
     "Handle",
     "KernelError",
     "LaunchError",
+    "Library",
     "Parameter",
     "Program",
     "Shadow",

@@ -65,6 +65,12 @@ class Report(ctypes.Structure):
     )
 
 
+class ModuleStruct(ctypes.Structure):
+    """`struct emu_module`: where a kernel's library lies."""
+
+    _fields_ = (("low", c_uint64), ("high", c_uint64), ("readonly_high", c_uint64))
+
+
 class Launch(ctypes.Structure):
     """`struct emu_launch`: the settings of one launch."""
 
@@ -78,6 +84,6 @@ class Launch(ctypes.Structure):
         ("isolated", c_uint32),
         ("spaces", c_uint32),
         ("space", ctypes.POINTER(SpaceStruct)),
-        ("pool", c_void_p),
+        ("module", ModuleStruct),
         ("seconds", c_double),
     )

@@ -14,7 +14,7 @@ from conformance.emulator.signature import Signature
 
 @dataclasses.dataclass(frozen=True)
 class Handle:
-    """A compiled text: with checks at once, and without when a launch first asks for it."""
+    """A text, each kernel of which is compiled when a launch first asks for it, with checks or without."""
 
     text: str
     options: tuple[str, ...]
@@ -26,7 +26,7 @@ class Handle:
         return load(self.text, checked=checked, options=self.options, path=self.path, names=self.names)
 
     def signature(self, name: str) -> Signature:
-        """The signature of a kernel of the text."""
+        """The signature of a kernel of the text, which is compiled for it."""
         return self.program(checked=True).signature(name)
 
 
@@ -47,11 +47,12 @@ class Backend:
     def compile(
         self, source: str, *, options: Sequence[str] = (), path: str | None = None, names: Sequence[str] = ()
     ) -> Handle:
-        """The compiled text; `path` is its name in reports, `names` template instances to make callable.
+        """The text, each kernel of which is compiled when it is first launched.
+
+        `path` is its name in reports, `names` template instances to make callable.
 
         Raises:
-            CompileError: the text does not compile; the message is the compiler's.
-            ToolchainError: there is no compiler, or no binutils.
+            CompileError: the text has no kernel that can be called by name.
         """
         handle = Handle(source, tuple(options), path, tuple(names))
         handle.program(checked=True)
@@ -74,7 +75,9 @@ class Backend:
         Raises:
             LaunchError: CUDA would refuse the configuration.
             ArgumentError: an argument does not fit the kernel's signature.
+            CompileError: the text does not compile; the message is the compiler's.
             KeyError: the text has no such kernel.
+            ToolchainError: there is no compiler, or no binutils.
         """
         grid3, block3 = three(grid), three(block)
         seen = observation.current()
@@ -88,7 +91,7 @@ class Backend:
         checked = seen is not None and seen.trace
         trusted = self.isolation == "never" or (self.isolation == "untrusted" and (handle, name) in self._trusted)
         found = launch(
-            handle.program(checked=checked),
+            handle.program(checked=checked).library(name),
             name,
             grid3,
             block3,

@@ -91,8 +91,10 @@ class RawModule:
         self._handle: Handle | None = None
 
     def compile(self) -> None:
-        """Compile now rather than at the first launch."""
-        self.handle()
+        """Compile every kernel now rather than at its first launch."""
+        handle = self.handle()
+        for name in handle.program(checked=True).exports:
+            handle.signature(name)
 
     def handle(self) -> Handle:
         """The compiled text."""
@@ -124,7 +126,7 @@ class RawKernel:
 
     def compile(self) -> None:
         """Compile now rather than at the first launch."""
-        self._module.compile()
+        self._module.handle().signature(self.name)
 
     def __call__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.emulator.abi import FindingStruct, Report
-from conformance.emulator.program import Program, Variable
+from conformance.emulator.library import Library, Variable
 from conformance.emulator.shadow import Shadow, locate
 from conformance.events import Event, Kind, Site
 
@@ -34,18 +34,18 @@ Memory = Shadow | Variable  # what a space of the launch stands for
 
 
 def events(
-    report: Report, program: Program, kernel: str, memory: Sequence[Memory], grid: tuple[int, int, int]
+    report: Report, library: Library, kernel: str, memory: Sequence[Memory], grid: tuple[int, int, int]
 ) -> list[Event]:
     """The events of one launch, in the order in which they were found."""
     found = [report.finding[i] for i in range(report.findings)]
-    sites = program.sites([a for f in found for a in (f.site, f.other_site)])
-    return [_event(f, sites, program, kernel, memory, grid) for f in found]
+    sites = library.sites([a for f in found for a in (f.site, f.other_site)])
+    return [_event(f, sites, library, kernel, memory, grid) for f in found]
 
 
 def _event(
     f: FindingStruct,
     sites: dict[int, Site | None],
-    program: Program,
+    library: Library,
     kernel: str,
     memory: Sequence[Memory],
     grid: tuple[int, int, int],

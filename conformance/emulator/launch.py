@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import math
 import signal
 import threading
@@ -14,7 +13,7 @@ import torch
 
 from conformance.emulator.abi import MAX_SPACES, ORDERS, Launch, Report, SpaceStruct
 from conformance.emulator.findings import Memory, events
-from conformance.emulator.program import Program, Variable
+from conformance.emulator.library import Library, Variable
 from conformance.emulator.shadow import Shadow, shadows, unknown
 from conformance.events import Event, Kind
 from conformance.observation import LARGEST_GRID, Geometry, Observation
@@ -26,7 +25,6 @@ MAX_SHARED = 227 * 1024  # with the opt-in attribute, sm_90
 DEFAULT_SHARED = 48 * 1024  # without it
 SECONDS = 60.0  # a launch that takes longer hangs; the slowest clean corpus launch takes 0.1 s
 
-_pools: list[int] = []
 _report = Report()  # 20 KB, whose zeros would cost more than a small launch
 _lock = threading.RLock()  # stacks and shadow memory are shared by all programs of the process
 
@@ -66,7 +64,7 @@ def check_configuration(
 
 
 def launch(
-    program: Program,
+    library: Library,
     name: str,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
@@ -89,11 +87,11 @@ def launch(
         KernelError: something went wrong, and there is no observation to tell.
     """
     if values is None:
-        values = program.signature(name).pack(args)
+        values = library.signature(name).pack(args)
     with _lock:
         memory: list[Memory] = []
-        if program.checked:
-            memory, table = _memory(program, name, args, shared, observation), program.table
+        if library.checked:
+            memory, table = _memory(library, name, args, shared, observation), library.table
             count = len(memory)
         else:
             spaces = _storages(args, observation) if isolated else []
@@ -103,13 +101,12 @@ def launch(
         settings.dynamic_bytes = shared
         settings.order = ORDERS[observation.order] if observation else 0
         settings.seed = observation.seed + 1 if observation else 1
-        settings.checked, settings.isolated = program.checked, isolated
+        settings.checked, settings.isolated = library.checked, isolated
         settings.spaces, settings.space = count, ctypes.cast(table, ctypes.POINTER(SpaceStruct))
-        settings.pool = _pool(program)
         settings.seconds = seconds
         report = _report
-        program.run(name, values, settings, report)
-        found = events(report, program, name, memory, grid) if report.findings else []
+        library.run(name, values, settings, report)
+        found = events(report, library, name, memory, grid) if report.findings else []
         if report.failed:
             found.append(Event(Kind.CRASH, name, _death(report.failed), kernel=name))
         if report.stopped:
@@ -119,7 +116,7 @@ def launch(
     if observation is not None:
         observation.events.extend(found)
         observation.float_atomics |= bool(report.float_atomics)
-    elif found and not program.checked:
+    elif found and not library.checked:
         raise KernelError("; ".join(map(str, found)))
     return found
 
@@ -148,31 +145,23 @@ def record(observation: Observation, name: str, grid: tuple[int, int, int], bloc
 
 
 def _memory(
-    program: Program, name: str, args: Sequence[Any], shared: int, observation: Observation | None
+    library: Library, name: str, args: Sequence[Any], shared: int, observation: Observation | None
 ) -> list[Memory]:
     """What the kernel may touch, in the order of the program's table, which is filled."""
     known = shadows(observation.arena) if observation else []
     covered = {r.tensor.untyped_storage().data_ptr() for s in known for r in s.regions}
-    for parameter, value in zip(program.signature(name).parameters, args, strict=True):
+    for parameter, value in zip(library.signature(name).parameters, args, strict=True):
         if isinstance(value, torch.Tensor) and (at := value.untyped_storage().data_ptr()) not in covered:
             covered.add(at)
             known.append(unknown(value, parameter.name))
-    memory: list[Memory] = [*program.variables, *known]
+    memory: list[Memory] = [*library.variables, *known]
     if len(memory) >= MAX_SPACES:
         raise LaunchError(
             f"{name}: {len(memory)} tensors and shared arrays are in reach; the emulator checks fewer than {MAX_SPACES}"
         )
-    for i, shadow in enumerate(known, start=len(program.variables)):
-        program.table[i] = shadow.space
+    for i, shadow in enumerate(known, start=len(library.variables)):
+        library.table[i] = shadow.space
     if shared:
-        program.table[len(memory)] = program.dynamic_space(shared)
+        library.table[len(memory)] = library.dynamic_space(shared)
         memory.append(Variable("dynamic shared memory", 0, shared, shared=True))
     return memory
-
-
-@functools.cache
-def _pool(program: Program) -> int:
-    """The address of stacks and shadow cells of the process: whichever program comes first makes them."""
-    if not _pools:
-        _pools.append(program.pool())
-    return _pools[0]

@@ -15,6 +15,8 @@ _DYNAMIC = re.compile(
 _STATIC = re.compile(r"(?<!extern )(\b__shared__\s+)([^;{}=()]*(?:\([^()]*\)[^;{}=()]*)*);")
 _DECLARATOR = re.compile(r"\w+\s*(?:\[[^\]]*\]\s*)*$")
 _EXTERN_C = re.compile(r'extern\s+"C"')
+# A kernel that is inline already, and templates: an explicit instantiation must not be, and the others are as it were.
+_NOT_INLINE = re.compile(r"\b(?:inline|__forceinline__|template)\b")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
 
@@ -51,10 +53,11 @@ def kernels(text: str) -> tuple[Kernel, ...]:
 def rewritten(text: str) -> str:
     """The text as the host compiler takes it, lines kept.
 
-    `extern __shared__ T s[]` becomes a pointer, since the host knows no array of unknown size there; and
-    `__shared__ T a[8], b[8]` two declarations, so that each array has its own red zone.
+    `extern __shared__ T s[]` becomes a pointer, since the host knows no array of unknown size there;
+    `__shared__ T a[8], b[8]` two declarations, so that each array has its own red zone; and a kernel is inline, so that
+    one which is not launched costs no time beyond its parsing.
     """
-    text = _STATIC.sub(_one_declaration_each, text)
+    text = _STATIC.sub(_one_declaration_each, _inline_kernels(text))
     return _DYNAMIC.sub(lambda m: f"EMU_DYNAMIC_SHARED({m[2].strip()}, {m[3]}, {m[4]});", text)
 
 
@@ -80,6 +83,18 @@ def _one_declaration_each(match: re.Match[str]) -> str:
         return match[0]
     kind = declarators[0][: first.start()]
     return " ".join(f"{match[1]}{d if i == 0 else kind + d.strip()};" for i, d in enumerate(declarators))
+
+
+def _inline_kernels(text: str) -> str:
+    plain = without_comments(text)
+    parts, last = [], 0
+    for match in re.finditer(r"\b__global__\b", plain):
+        before = re.split(r"[;{}]", plain[: match.start()])[-1]
+        after = re.split(r"[;{]", plain[match.end() :], maxsplit=1)[0]
+        if not _NOT_INLINE.search(before + after):
+            parts += [text[last : match.end()], " inline"]
+            last = match.end()
+    return "".join([*parts, text[last:]])
 
 
 def _closing(text: str, start: int) -> int:

@@ -28,6 +28,7 @@ COMMON = (
     "-fno-finite-loops",  # an endless loop must stay one
     "-w",
 )
+KERNEL = ("-fno-plt",)  # calls of the runtime, at every access, go through one jump less
 FAST = ("-O2", "-fno-optimize-sibling-calls")  # a tail call would hide the line that calls the runtime
 
 
@@ -164,10 +165,13 @@ def build(target: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
 
 
 @functools.cache
-def runtime_object() -> pathlib.Path:
-    """The path of the compiled runtime, which every kernel library links."""
+def runtime_library() -> pathlib.Path:
+    """The path of the compiled runtime, a shared library that every kernel's library needs."""
+    name = f"cuda-emulator-{digest(COMMON, machine_flags(), FAST)}.so"
+    # by its name alone: where it has been loaded, from whatever folder, the loader takes that one
+    linked = ("-shared", f"-Wl,-soname,{name}", "-Wl,-Bsymbolic", "-lrt")
 
     def make(path: pathlib.Path) -> None:
-        run([compiler(), *COMMON, *machine_flags(), *FAST, "-c", str(RUNTIME / "runtime.cpp"), "-o", str(path)])
+        run([compiler(), *COMMON, *machine_flags(), *FAST, str(RUNTIME / "runtime.cpp"), "-o", str(path), *linked])
 
-    return build(f"runtime-{digest(COMMON, machine_flags(), FAST)}.o", make)
+    return build(name, make)

@@ -89,8 +89,9 @@ def test_argument_that_does_not_fit_is_refused_by_name(backend: Backend, args: A
 
 
 def test_text_that_does_not_compile_says_why(backend: Backend) -> None:
+    handle = backend.compile('extern "C" __global__ void f(float* x) { x[0] = nonsense; }')
     with pytest.raises(CompileError, match="nonsense"):
-        backend.compile('extern "C" __global__ void f(float* x) { x[0] = nonsense; }')
+        backend.launch(handle, "f", 1, 1, (torch.zeros(1),))
 
 
 def test_text_without_a_callable_kernel_is_refused(backend: Backend) -> None:

@@ -37,6 +37,24 @@ def test_shared_memory_is_declared_as_the_host_takes_it(text: str, expected: str
     assert rewritten(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('extern "C" __global__ void f() {}', 'extern "C" __global__ inline void f() {}'),
+        ("int a; static inline __global__ void f() {}", "int a; static inline __global__ void f() {}"),
+        ("__global__ __forceinline__ void f();", "__global__ __forceinline__ void f();"),
+        ("template __global__ void f<float>(float);", "template __global__ void f<float>(float);"),
+        ("// __global__\n__global__ void f() {}", "// __global__\n__global__ inline void f() {}"),
+        (
+            "inline int g() { return 1; } __global__ void f() {}",
+            "inline int g() { return 1; } __global__ inline void f() {}",
+        ),
+    ],
+)
+def test_kernel_that_is_not_asked_for_is_not_compiled(text: str, expected: str) -> None:
+    assert rewritten(text) == expected
+
+
 def test_included_files_count_for_the_cache(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a.cuh").write_text('#include "b.cuh"\n')
     (tmp_path / "b.cuh").write_text("int b;\n")

@@ -49,15 +49,21 @@ struct emu_report {
 
 enum emu_order { EMU_ROW, EMU_REVERSE, EMU_RANDOM };
 
+// Where a kernel's library lies: `low` is what addresses of its symbols count from.
+struct emu_module {
+  emu_u64 low, high, readonly_high;
+};
+
 struct emu_launch {
   emu_u32 grid[3], block[3], dynamic_bytes, order;
   emu_u64 seed;
   emu_u32 checked, isolated, spaces;
   struct emu_space *space;
-  void *pool;
+  struct emu_module module;
   double seconds;
 };
 
+#pragma GCC visibility push(default)  // the runtime is a library of its own, which every kernel's library needs
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -73,8 +79,10 @@ void emu_copy_wait(emu_u32 pending);
 void *emu_dynamic_shared(void);
 void emu_dynamic_shared_size(emu_u32 *bytes);
 emu_u32 emu_active_mask(void);
-void *emu_pool(void);
+int emu_reserve(void);
+void emu_find_module(const void *within, struct emu_module *);
 void emu_run(void (*kernel)(void **), void **args, const struct emu_launch *, struct emu_report *);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop

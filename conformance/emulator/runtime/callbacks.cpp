@@ -1,6 +1,7 @@
 // The callbacks that -fsanitize=thread plants before every access. libtsan is not linked: these take its place.
 #include "machine.h"
 
+#pragma GCC visibility push(default)
 extern "C" {
 #define EMU_CALLBACKS(n)                                                                               \
   void __tsan_read##n(void *p) { access<Access::read>(p, n, EMU_SITE, true); }                         \
@@ -35,3 +36,4 @@ void __tsan_func_entry(void *) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void **, void *) {}
 }
+#pragma GCC visibility pop

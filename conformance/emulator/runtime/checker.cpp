@@ -165,7 +165,7 @@ inline __attribute__((always_inline)) void order_check(Space &s, uptr a, u32 n, 
 inline bool inside(const Space &s, uptr a, u32 n) { return a >= s.low && a + n <= s.high; }
 
 __attribute__((noinline)) void outside(uptr a, u32 n, Access k, u32 site) {
-  if (k == Access::read && a >= module_low && a < readonly_high) return;  // literals and constant tables
+  if (k == Access::read && a >= module.low && a < module.readonly_high) return;  // literals and constant tables
   for (const Dim *d : {&threadIdx, &blockIdx, &blockDim, &gridDim})  // clang instruments reads of constants, g++ does not
     if (k == Access::read && a - uptr(d) < sizeof *d) return;
   u64 best = ~0ull;

@@ -53,7 +53,7 @@ void fiber_main() {
 
 void make_fiber(int i) {
   Fiber &f = fibers[i];
-  f.stack = pool->stacks + size_t(i) * STACK_BYTES;
+  f.stack = pool.stacks + size_t(i) * STACK_BYTES;
   // staggered: tops at one power-of-two distance would share one cache set
   char *top = f.stack + STACK_BYTES - 64 - (i & 127) * 320;
   void **frame = (void **)((uptr(top) & ~uptr(63)) - FRAME_BYTES);
@@ -64,8 +64,8 @@ void make_fiber(int i) {
 
 void make_fibers() {
   // the lowest page of each stack faults: an overflow must not reach the neighbour
-  for (; pool->guarded < threads; pool->guarded++)
-    mprotect(pool->stacks + size_t(pool->guarded) * STACK_BYTES, 4096, PROT_NONE);
+  for (; pool.guarded < threads; pool.guarded++)
+    mprotect(pool.stacks + size_t(pool.guarded) * STACK_BYTES, 4096, PROT_NONE);
   free_count = 0;
   for (u32 i = threads; i-- > 0;) {
     make_fiber(int(i));
@@ -88,16 +88,15 @@ void run_lane(u32 t) {
 }
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) void *emu_pool() {
-  static Pool p;
+// Whether there is address space for stacks and shadow cells.
+extern "C" int emu_reserve() {
   auto reserve = [](u64 bytes) {
     void *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == MAP_FAILED ? nullptr : (char *)at;
   };
-  p.stacks = reserve(u64(MAX_THREADS) * STACK_BYTES);
+  pool.stacks = reserve(u64(MAX_THREADS) * STACK_BYTES);
   // 64 bytes of cell for each byte of memory in the worst case; address space is free, pages are not
-  for (p.cell_bytes = 1ull << 42; p.cell_bytes >= 1ull << 28; p.cell_bytes >>= 1)
-    if ((p.cells = reserve(p.cell_bytes))) break;
-  p.phase = 1;
-  return p.stacks && p.cells ? &p : nullptr;
+  for (pool.cell_bytes = 1ull << 42; pool.cell_bytes >= 1ull << 28; pool.cell_bytes >>= 1)
+    if ((pool.cells = reserve(pool.cell_bytes))) break;
+  return pool.stacks && pool.cells;
 }

@@ -33,7 +33,7 @@ uptr program_counter(void *context) {
 #endif
 }
 
-bool in_module(uptr pc) { return pc >= module_low && pc < module_high; }
+bool in_module(uptr pc) { return pc >= module.low && pc < module.high; }
 
 void on_crash(int signal, siginfo_t *, void *context) {
   const uptr pc = program_counter(context);
@@ -45,7 +45,7 @@ void on_crash(int signal, siginfo_t *, void *context) {
   const char *what = signal == SIGFPE   ? "integer division by zero (a GPU gives an unspecified value)"
                      : signal == SIGILL ? "undefined behaviour that the compiler turned into a trap"
                                         : "access to memory that is not mapped, or too deep a stack";
-  record(EMU_CRASH, current, in_module(pc) ? u32(pc - module_low) + 1 : 0, 0, "%s", what);
+  record(EMU_CRASH, current, in_module(pc) ? u32(pc - module.low) + 1 : 0, 0, "%s", what);
   stopping = true;
   yield();  // abandons the handler with the fiber: SA_NODEFER has left the signal mask alone
 }
@@ -58,7 +58,7 @@ void on_deadline(int, siginfo_t *, void *context) {
   }
   if (!overdue) {
     overdue = true;
-    const u32 site = checking && last_site ? last_site : in_module(pc) ? u32(pc - module_low) + 1 : lanes[current].site;
+    const u32 site = checking && last_site ? last_site : in_module(pc) ? u32(pc - module.low) + 1 : lanes[current].site;
     record(EMU_HANG, current, site, 0, "still runs after the time limit of a launch");
     stopping = true;
     arm(SECOND_LOOK);

@@ -18,18 +18,17 @@ void add_space(const emu_space &b) {
   s.touched = s.shared;
   if (!checking || !s.tracked) return;
   const u64 bytes = (b.bytes + 8) * sizeof(Cell);  // room to split cells down to one byte
-  if (cells_used + bytes > pool->cell_bytes) {
+  if (cells_used + bytes > pool.cell_bytes) {
     s.tracked = false;
     return;
   }
-  s.cells = (Cell *)(pool->cells + cells_used);
+  s.cells = (Cell *)(pool.cells + cells_used);
   cells_used += bytes;
 }
 }  // namespace
 
 extern "C" void emu_run(void (*entry)(void **), void **args, const emu_launch *c, emu_report *r) {
-  if (!module_low) find_module();
-  pool = (Pool *)c->pool;
+  module = c->module;
   report = r;
   memset(r, 0, offsetof(emu_report, finding));
   stopping = false;
@@ -43,11 +42,10 @@ extern "C" void emu_run(void (*entry)(void **), void **args, const emu_launch *c
   gridDim = {c->grid[0], c->grid[1], c->grid[2]};
   threads = blockDim.x * blockDim.y * blockDim.z;
   warps = (threads + WARP - 1) / WARP;
-  if (pool->phase > 0xE0000000u) {
-    madvise(pool->cells, pool->cell_bytes, MADV_DONTNEED);
-    pool->phase = 1;
+  if (phase > 0xE0000000u) {
+    madvise(pool.cells, pool.cell_bytes, MADV_DONTNEED);
+    phase = 1;
   }
-  phase = pool->phase;
   launch_phase = phase + 1;
   block_order.clear();
   begin_grid();
@@ -59,8 +57,7 @@ extern "C" void emu_run(void (*entry)(void **), void **args, const emu_launch *c
   for (u32 i = 0; i < c->spaces; i++) add_space(c->space[i]);
   make_fibers();
   c->isolated ? run_isolated(c) : run_guarded(c);
-  pool->phase = phase;
-  if (cells_used > 1ull << 28) madvise(pool->cells, cells_used, MADV_DONTNEED);  // give 256 MiB and more back
+  if (cells_used > 1ull << 28) madvise(pool.cells, cells_used, MADV_DONTNEED);  // give 256 MiB and more back
   r->stopped = stopping;
   fflush(stdout);  // the kernel's printf
 }

@@ -16,9 +16,11 @@ struct Dim {
   u32 x, y, z;
 };
 // Constant for the kernel: they hold while one fiber runs.
+#pragma GCC visibility push(default)
 extern "C" {
 Dim threadIdx, blockIdx, blockDim, gridDim;
 }
+#pragma GCC visibility pop
 
 namespace {
 enum : u32 {
@@ -53,29 +55,30 @@ struct Space {
   bool shared, tracked, ignored, touched;
 };
 
-// One per process, shared by every kernel library: stacks and shadow cells are virtual memory that launches reuse.
+// Stacks and shadow cells: virtual memory that launches reuse.
 struct Pool {
   char *stacks;
   char *cells;
   u64 cell_bytes;
   u32 guarded;  // stacks that end in a page without access
-  u32 phase;  // rises at every block and barrier of every launch: stamps of an earlier launch are old by comparison
 };
 
 Lane lanes[MAX_THREADS];
 u32 threads, warps, current, live, at_barrier;
 u16 my_clock;  // of the running lane: lanes[current].clock[current % 32]
 u32 warp_running[MAX_THREADS / WARP], warp_waiting[MAX_THREADS / WARP];  // lanes not exited; lanes at a warp operation
-u32 phase, block_phase, launch_phase;
+u32 phase = 1;  // rises at every block and barrier of every launch: stamps of an earlier launch are old by comparison
+u32 block_phase, launch_phase;
 std::vector<u32> block_order;  // linear block ids in the order in which they ran
 bool checking, stopping;
 u64 seed_state;
 u32 order;
-Pool *pool;
+Pool pool;
 Space spaces[MAX_SPACES];
 u32 space_count;
 emu_report *report;
-uptr module_low, module_high, readonly_high, stack_low;
+emu_module module;  // of the running kernel
+uptr stack_low;
 alignas(1024) char dynamic_shared[RED_ZONE + DYNAMIC_BYTES + RED_ZONE];
 u32 dynamic_bytes;
 
@@ -85,7 +88,7 @@ inline u32 random_below(u32 n) {  // xorshift64*, Vigna 2016
   seed_state ^= seed_state >> 27;
   return u32((seed_state * 0x2545F4914F6CDD1Dull >> 32) * n >> 32);
 }
-inline u32 site_of(void *return_address) { return u32(uptr(return_address) - module_low); }
+inline u32 site_of(void *return_address) { return u32(uptr(return_address) - module.low); }
 #define EMU_SITE site_of(__builtin_return_address(0))
 
 // A write over another thread's write in the same block, until it is seen whether the value changes: threads that all

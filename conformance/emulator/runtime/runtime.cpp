@@ -11,4 +11,5 @@
 #include "callbacks.cpp"
 #include "scheduler.cpp"
 #include "guard.cpp"
+#include "modules.cpp"
 #include "launch.cpp"

@@ -1,30 +1,8 @@
 // Blocks one after another, the warps of a block in turn, each lane up to its next barrier or warp operation.
-#include <link.h>
 #include "machine.h"
 
 namespace {
 int barrier_op, barrier_count, barrier_result;
-
-void find_module() {
-  dl_iterate_phdr(
-      [](dl_phdr_info *info, size_t, void *) -> int {
-        uptr low = ~uptr(0), high = 0, readonly = 0;
-        for (int k = 0; k < info->dlpi_phnum; k++) {
-          const auto &h = info->dlpi_phdr[k];
-          if (h.p_type != PT_LOAD) continue;
-          const uptr a = info->dlpi_addr + h.p_vaddr, b = a + h.p_memsz;
-          low = a < low ? a : low;
-          high = b > high ? b : high;
-          if (!(h.p_flags & PF_W) && b > readonly) readonly = b;
-        }
-        if (uptr(&lanes) < low || uptr(&lanes) >= high) return 0;
-        module_low = info->dlpi_addr;
-        module_high = high;
-        readonly_high = readonly;
-        return 1;
-      },
-      nullptr);
-}
 
 void visit(u32 *v, u32 n) {
   for (u32 i = 0; i < n; i++) v[i] = order == EMU_REVERSE ? n - 1 - i : i;
@@ -181,7 +159,7 @@ int emu_barrier(int op, int predicate, int identity) {
   return barrier_result;
 }
 
-__attribute__((visibility("default"))) void *emu_dynamic_shared() { return dynamic_shared + RED_ZONE; }
+void *emu_dynamic_shared() { return dynamic_shared + RED_ZONE; }
 
 void emu_dynamic_shared_size(u32 *bytes) { *bytes = dynamic_bytes; }
 }

@@ -51,6 +51,6 @@ template <class... A> emu_entry<A...> emu_entry_of(void (*)(A...));
 #define EMU_EXPORT(id, ...)                                                                                      \
   EMU_VISIBLE const char *emu_describe_##id() { return decltype(emu_entry_of(&__VA_ARGS__))::describe(); }       \
   EMU_VISIBLE const emu_u32 *emu_sizes_##id() { return decltype(emu_entry_of(&__VA_ARGS__))::sizes(); }          \
-  EMU_VISIBLE void emu_launch_##id(void **a, const emu_launch *c, emu_report *r) {                               \
-    emu_run(&decltype(emu_entry_of(&__VA_ARGS__))::template call<&__VA_ARGS__>, a, c, r);                        \
+  EMU_VISIBLE void emu_entry_##id(void **a) {                                                                    \
+    decltype(emu_entry_of(&__VA_ARGS__))::template call<&__VA_ARGS__>(a);                                        \
   }
