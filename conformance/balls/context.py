@@ -63,6 +63,8 @@ class Context:
         self.largest = form.largest
         # a NumPy type that rounds as the compute dtype does, where one exists and the midpoint is wide enough for it
         natives: dict[torch.dtype, type[np.floating[Any]]] = {torch.float32: np.float32, torch.float16: np.float16}
+        if extended:
+            natives[torch.float64] = np.float64
         self.native = natives.get(compute)
         self.flush = form.tiny if promises.profile != "interpret" and not double else 0.0
         self.exp_through_exp2 = promises.profile != "interpret" and not double

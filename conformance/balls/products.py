@@ -133,9 +133,12 @@ def _cut(c: Context, pair: tuple[Array, Array | None], product: float) -> tuple[
     return mid, extent(rad, mid) + np.where(lost, np.minimum(reach, TF32_QUANTUM), 0)
 
 
-def _underflow(c: Context, k: int, product: float) -> float:
-    """Absolute error of `k` products; a TF32 one is truncated, a whole spacing, and TF32x3 adds three of them."""
-    return float(k * c.eta * (6 if c.dot_product else 2)) if product else float(k * c.eta)
+def _underflow(c: Context, k: int, product: float) -> Any:
+    """Absolute error of `k` products; a TF32 one is truncated, a whole spacing, and TF32x3 adds three of them.
+
+    In the type of the midpoints: half the smallest float64 is no float64.
+    """
+    return k * c.eta * (6 if c.dot_product else 2) if product else k * c.eta
 
 
 def _vague(size: Array, rad: Array | None) -> Array:

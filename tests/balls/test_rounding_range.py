@@ -43,3 +43,12 @@ def test_a_computed_operand_may_be_scaled_after_the_product():
     (ball,) = balls.enclose(reference, [x, v], Promises())
 
     assert balls.undecided(ball).all()
+
+
+def test_a_product_below_the_smallest_float64_may_be_zero() -> None:
+    a = torch.tensor([[2.0**-540]], dtype=torch.float64)
+    promises = Promises()
+    for reference in (lambda a: a @ a, lambda a: torch.einsum("ij,jk->ik", a, a), lambda a: a * a):
+        (ball,) = balls.enclose(reference, [a], promises)
+        assert balls.judge(torch.zeros(1, 1, dtype=torch.float64), ball, promises).ok
+        assert not balls.judge(torch.full((1, 1), 1e-323, dtype=torch.float64), ball, promises).ok
