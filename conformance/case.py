@@ -17,6 +17,7 @@ from conformance.failures import Finding
 from conformance.lanes import Lane
 from conformance.oracles.objection import Objection
 from conformance.oracles.refusals import Refused
+from conformance.oracles.relations import Related
 from conformance.report.coverage import Coverage
 from conformance.report.records import CaseResult, thin
 from conformance.trial import Trial
@@ -37,7 +38,7 @@ class Outcome:
 
 def call_of(drawn: Any) -> Call:
     """The call in what a lane draws."""
-    return drawn.call if isinstance(drawn, Refused) else drawn
+    return drawn.call if isinstance(drawn, (Refused, Related)) else drawn
 
 
 def dtype_name(dtype: torch.dtype | None) -> str:

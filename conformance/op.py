@@ -98,6 +98,11 @@ class Op:
         known = self.axis_names()
         if independent is not None and independent not in known:
             raise InvalidArgument(f"independent={independent!r} is no axis; the axes are {', '.join(sorted(known))}")
+        for relation in self.relations:
+            for unknown in {*relation.arguments} - {*self.names}:
+                raise InvalidArgument(f"the {relation.name}: {unknown!r} is no argument of {self.name}")
+            for unknown in {*relation.axes} - known:
+                raise InvalidArgument(f"the {relation.name}: no argument of {self.name} has an axis {unknown!r}")
         self.calls()  # axes and descriptions are validated at once
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """Ball arithmetic: reference value and error bound from one piece of torch code."""
 
 from conformance.balls.enclosure import Ball, enclose
-from conformance.balls.judgement import Verdict, judge, undecided
+from conformance.balls.judgement import Verdict, bound, judge, undecided
 
-__all__ = ["Ball", "Verdict", "enclose", "judge", "undecided"]
+__all__ = ["Ball", "Verdict", "bound", "enclose", "judge", "undecided"]

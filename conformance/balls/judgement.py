@@ -89,8 +89,14 @@ def judge(got: torch.Tensor, ball: Ball, promises: Promises) -> Verdict:
         return _judge_slowly(value, ball, reach, error, form, promises)
 
 
+def bound(ball: Ball) -> Array:
+    """The bound on each stored value: the ball's radius and the rounding of the store; inf or NaN where undecided."""
+    with np.errstate(all="ignore"):
+        return ball.rad if ball.exact is not None else bound_of(ball, FORMATS.get(ball.dtype))
+
+
 def bound_of(ball: Ball, form: Format | None) -> Array:
-    """The bound on a stored value: the ball's radius and the rounding of the store."""
+    """The same for an output of a known format."""
     if form is None or ball.dtype is ball.compute:
         return ball.rad
     extended = ball.mid.dtype == np.longdouble and np.finfo(np.longdouble).nmant > 52

@@ -11,6 +11,7 @@ from conformance.observation import Geometry
 from conformance.oracles import bounds, crash
 from conformance.oracles.objection import Objection
 from conformance.oracles.refusals import Refused
+from conformance.oracles.relations import Related
 from conformance.report.encoding import decode_finding, encode
 from strategies import Call
 
@@ -69,15 +70,19 @@ def decode_geometry(data: list[Any]) -> tuple[Geometry, ...]:
 
 
 def encode_drawn(drawn: Any) -> dict[str, Any]:
-    """What a lane draws, a call or a call to be refused, as JSON values."""
+    """What a lane draws, a call or a call of which something is asked, as JSON values."""
     if isinstance(drawn, Refused):
         return {"call": drawn.call.to_json(), "why": drawn.why}
+    if isinstance(drawn, Related):
+        return {"call": drawn.call.to_json(), "relation": drawn.relation}
     return {"call": drawn.to_json()}
 
 
 def decode_drawn(data: dict[str, Any]) -> Any:
     """What `encode_drawn` wrote."""
     call = Call.from_json(data["call"])
+    if "relation" in data:
+        return Related(call, data["relation"])
     return Refused(call, data["why"]) if "why" in data else call
 
 

@@ -6,6 +6,7 @@ import torch
 
 import strategies as kst
 from conformance.op import Op
+from conformance.relations import doubling, permutation
 
 
 def _reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -24,5 +25,6 @@ attention = Op(
     ),
     axes=dict(head=kst.sizes(min=1)),
     independent="queries",
+    relations=[permutation("queries"), permutation("keys", exact=False, reduced=True), doubling("v")],
     name="attention",
 )

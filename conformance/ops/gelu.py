@@ -6,11 +6,13 @@ import torch
 
 import strategies as kst
 from conformance.op import Op
+from conformance.relations import permutation
 
 gelu = Op(
     reference=lambda x: torch.nn.functional.gelu(x),
     inputs=dict(x=kst.tensors("rows", "cols")),
     independent="rows",
+    relations=[permutation("rows")],
     name="gelu",
 )
 
@@ -18,5 +20,6 @@ gelu_tanh = Op(
     reference=lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
     inputs=dict(x=kst.tensors("rows", "cols")),
     independent="rows",
+    relations=[permutation("rows")],
     name="gelu_tanh",
 )

@@ -6,6 +6,7 @@ import torch
 
 import strategies as kst
 from conformance.op import Op
+from conformance.relations import permutation
 
 quantize_int8 = Op(
     reference=lambda x, scale: torch.clamp(torch.round(x / scale), -128, 127).to(torch.int8),
@@ -14,6 +15,7 @@ quantize_int8 = Op(
         x=kst.tensors("rows", "cols", domain=kst.ties(step=0.25), special=False), scale=kst.choices(2.0, 0.25, 0.5)
     ),
     independent="rows",
+    relations=[permutation("rows")],
     exact=True,
     name="quantize_int8",
 )

@@ -6,6 +6,7 @@ import torch
 
 import strategies as kst
 from conformance.op import Op
+from conformance.relations import negation, permutation
 
 
 def _reference(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -22,5 +23,6 @@ rope = Op(
         sin=kst.tensors("tokens", "half", domain=kst.bounded(-1, 1)),
     ),
     independent="tokens",
+    relations=[permutation("tokens"), negation("x")],
     name="rope",
 )

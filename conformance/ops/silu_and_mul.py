@@ -6,6 +6,7 @@ import torch
 
 import strategies as kst
 from conformance.op import Op
+from conformance.relations import permutation
 
 
 def _reference(x: torch.Tensor) -> torch.Tensor:
@@ -14,5 +15,9 @@ def _reference(x: torch.Tensor) -> torch.Tensor:
 
 
 silu_and_mul = Op(
-    reference=_reference, inputs=dict(x=kst.tensors("rows", "2*half")), independent="rows", name="silu_and_mul"
+    reference=_reference,
+    inputs=dict(x=kst.tensors("rows", "2*half")),
+    independent="rows",
+    relations=[permutation("rows")],
+    name="silu_and_mul",
 )
