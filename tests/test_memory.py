@@ -1,7 +1,5 @@
 """Guarded tensors hold their values, and every stray byte round them is noticed."""
 
-import os
-
 import pytest
 import torch
 
@@ -103,15 +101,10 @@ def test_torch_is_itself_again_outside_the_block_and_while_paused():
     assert allocations.placed == []
 
 
-def test_lazy_memory_is_not_committed():
-    before = _resident()
+def test_lazy_memory_is_not_committed(resident):
+    before = resident()
     storage = lazy(2**34, torch.int8, CPU)
     storage[2**33] = 1
 
     assert int(storage[2**33]) == 1
-    assert _resident() - before < 2**24  # a page, and what the allocator does meanwhile
-
-
-def _resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    assert resident() - before < 2**24  # a page, and what the allocator does meanwhile

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import torch
 
 from conformance.emulator.abi import ELEMENT, INIT, TRACKED, WRITABLE, SpaceStruct
+from conformance.memory import lazy
+from conformance.poison import LIMIT
 from conformance.regions import Arena, Region, Role
 
 
@@ -27,7 +29,7 @@ class Shadow:
         self.size = max(0, high - self.low)
         storage = regions[0].tensor.untyped_storage()
         self.margins = (self.low - storage.data_ptr(), max(0, storage.data_ptr() + storage.nbytes() - high))
-        self.state: npt.NDArray[np.uint8] = np.zeros(self.size + 16, dtype=np.uint8)  # 16: the widest load of states
+        self.state = _clear(self.size + 16)  # 16: the widest load of states
         self.stopped = False
         self._filled: set[int] = set()
         for region in regions:
@@ -76,6 +78,14 @@ class Shadow:
             strides=(*(s * size for s in tensor.stride()), 1),
             writeable=True,
         )
+
+
+def _clear(size: int) -> npt.NDArray[np.uint8]:
+    """Zeros. NumPy asks for huge pages above 4 MiB: 2 MiB each for a row of a huge stride that touches one byte."""
+    if size <= LIMIT:
+        return np.zeros(size, dtype=np.uint8)
+    states: npt.NDArray[np.uint8] = lazy(size, torch.uint8, torch.device("cpu")).numpy()
+    return states
 
 
 def shadows(arena: Arena) -> list[Shadow]:

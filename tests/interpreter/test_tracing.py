@@ -387,17 +387,12 @@ def test_a_grid_that_no_gpu_can_launch_is_seen():
     assert "65536" in event.detail
 
 
-def test_a_view_of_64_gib_costs_no_memory():
+def test_a_view_of_64_gib_costs_no_memory(resident):
     import mmap
-    import resource
 
     memory = mmap.mmap(-1, 64 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
     x = torch.frombuffer(memory, dtype=torch.float32).as_strided((4, 8), (2**31 + 16, 1))
     o = torch.empty(4, 8)
-
-    def resident() -> int:
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * resource.getpagesize()
 
     observed(lambda: copy_strided[(1,)](x, o, 4, 8, *x.stride(), 8, 1, R=4, C=8), inputs={"x": x}, outputs={"o": o})
     before = resident()
