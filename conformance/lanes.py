@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from hypothesis.strategies import SearchStrategy
 
+from conformance.failures import AccuracyFailure, ExactFailure, SpecialValuesFailure, WrittenFailure
 from conformance.launch import Launch
 from conformance.oracles import (
     accuracy,
@@ -40,6 +41,7 @@ LAUNCH: tuple[ModuleType, ...] = (*MEMORY, accuracy)
 
 
 _VALUES: tuple[ModuleType, ...] = (written, accuracy, special_values, exact)
+_WRONG_VALUES = {AccuracyFailure, SpecialValuesFailure, ExactFailure}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +67,9 @@ def objections(trial: Trial, launch: Launch, oracles: Sequence[ModuleType]) -> l
             found.extend(wrong)
         elif not wrong or oracle not in _VALUES:
             found.extend(oracle.check(trial, launch))
+    kinds = {objection.failure for objection in found}
+    if kinds & _WRONG_VALUES and WrittenFailure not in kinds:
+        found.extend(written.behind_wrong_values(trial, launch))
     return found
 
 

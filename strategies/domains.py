@@ -39,8 +39,9 @@ class Domain:
             return numpy.where(x > 1, 1.0 / numpy.maximum(x, 1.0), x)
         if self.kind == "probabilities":
             x = numpy.abs(x) + (x == 0).all(axis=1, keepdims=True)
-            x = x / x.max(axis=1, keepdims=True)
-            return numpy.asarray(x / x.sum(axis=1, keepdims=True))
+            with numpy.errstate(invalid="ignore"):  # an infinite element of the special lane makes the row NaN
+                x = x / x.max(axis=1, keepdims=True)
+                return numpy.asarray(x / x.sum(axis=1, keepdims=True))
         if self.kind == "integers":
             return numpy.clip(numpy.rint(x), self.low, self.high)
         if self.kind == "ties":

@@ -393,7 +393,7 @@ def _normalised(x: Any, axes: tuple[int, ...], weight: Any, bias: Any, eps: floa
 def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> BallTensor:
     """layer_norm over groups of channels."""
     shape = x.shape
-    grouped = x.reshape(shape[0], num_groups, -1)
+    grouped = x.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
     out = _normalised(grouped, (2,), None, None, eps).reshape(shape)
     if weight is not None:
         out = arithmetic.mul(out, _along(weight, 1, len(shape)))

@@ -104,6 +104,33 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype |
     return divided(c, out, spread, n, _cast(x, dtype), over)
 
 
+def running_mean(x: Any, dim: Any = None, keepdim: bool = False) -> BallTensor:
+    """The mean as a sum has it, or as Welford's method updates it along with the variance (Inductor's kernels do).
+
+    An infinite element may give NaN, by the difference of two infinities.
+    """
+    c = CURRENT.get()
+    mid, rad = operand(c, x)
+    axes = axes_of(dim, mid.ndim)
+    out = _updated(c, mean(x, dim, True), mid, rad, axes)
+    return out if keepdim else squeeze(out, axes)
+
+
+def _updated(c: Context, mean: BallTensor, mid: Array, rad: Array | None, axes: tuple[int, ...]) -> BallTensor:
+    """The mean of `mid` with room for Welford's updates, m + (x - m) / k.
+
+    Update k rounds by u (|m| + 3 |x - m| / k), and the later ones weigh it by k / n. Since k |m| is at most the sum of
+    magnitudes, all of them together stay below u (n + 6) times the mean magnitude; merges of parts likewise.
+    """
+    n = count_of(mid.shape, axes)
+    if n < 2:
+        return mean
+    size = along(np.add, np.abs(mid) + extent(rad, mid), axes, True) / n
+    own = extent(mean.rad, mean.mid) + size * c.gamma(c.depth(n) + 6, c.acc_u)
+    vague = np.isnan(own) | along(np.logical_or, np.isinf(mid), axes, True)
+    return BallTensor(c, mean.mid, np.where(vague, np.inf, own), mean.dtype, mean.overflows)
+
+
 def divided(c: Context, mid: Array, rad: Array | None, n: float, dtype: torch.dtype, over: bool = False) -> BallTensor:
     """A sum over `n` terms divided by n: by a division, or by a product with the computed reciprocal."""
     if over:
@@ -126,13 +153,15 @@ def divided(c: Context, mid: Array, rad: Array | None, n: float, dtype: torch.dt
 def centred(c: Context, x: Any, axes: tuple[int, ...]) -> tuple[BallTensor, Array, Array, Array | None]:
     """Mean (kept dims), deviations from it, sum of squared deviations and its radius.
 
-    With the computed mean off by delta, the sum of squares moves by n delta**2 only: the first order cancels, since
-    deviations sum to zero. Subtraction, square and summation are each one more rounding.
+    In two passes, with the computed mean off by delta, the sum of squares moves by n delta**2 only: the first order
+    cancels, since deviations sum to zero. Subtraction, square and summation are each one more rounding. Welford's
+    updates add (x - m) (x - m') with both means off by up to half of depth u max|x| (Chan and Lewis, Computing standard
+    deviations: accuracy, CACM 22, 1979), and the deviations from running means sum to at most sqrt(2 n square).
     """
     mid, rad = operand(c, x)
     n = count_of(mid.shape, axes)
     total, spread, over = sum_of(c, mid, rad, axes, True)
-    mean = divided(c, total, spread, n, x.dtype, over)
+    mean = _updated(c, divided(c, total, spread, n, x.dtype, over), mid, rad, axes)
     deviation = mid - mean.mid
     square: Array = along(np.add, deviation * deviation, axes, True)
     delta = extent(mean.operand()[1], mean.mid)
@@ -143,7 +172,9 @@ def centred(c: Context, x: Any, axes: tuple[int, ...]) -> tuple[BallTensor, Arra
     reach = square + shift
     order = 2 if c.promises.order == "any" else 1
     relative = c.gamma(order * c.depth(n) + 3, c.acc_u) + 4 * n * float(np.finfo(c.real).eps)
-    out = shift + reach * relative + n * c.eta
+    largest = along(np.maximum, np.abs(mid) + extent(rad, mid), axes, True) if mid.size else square
+    running = 2 * (c.depth(n) + 1) * c.acc_u * largest * np.sqrt(n * reach)
+    out = shift + reach * relative + running + n * c.eta
     if not c.finite(reach):
         out = np.where(reach < c.largest, out, np.where(np.isfinite(square), np.inf, 0))
         out = np.where(np.isfinite(extent(rad, mid)).all(axis=axes, keepdims=True), out, np.inf)
@@ -179,14 +210,14 @@ def var_mean(x: Any, dim: Any = None, unbiased: bool | None = None, keepdim: boo
     """Variance and mean."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    return var(x, dim, unbiased, keepdim, **options), mean(x, dim, keepdim)
+    return var(x, dim, unbiased, keepdim, **options), running_mean(x, dim, keepdim)
 
 
 def std_mean(x: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, **options: Any) -> Any:
     """Standard deviation and mean."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    return std(x, dim, unbiased, keepdim, **options), mean(x, dim, keepdim)
+    return std(x, dim, unbiased, keepdim, **options), running_mean(x, dim, keepdim)
 
 
 def squeeze(x: BallTensor, axes: tuple[int, ...]) -> BallTensor:

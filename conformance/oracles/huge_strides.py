@@ -54,15 +54,19 @@ def skip(trial: Trial) -> str | None:
     """Why the lane does not apply to a trial, None if it does."""
     if runtime.current() != "interpret":
         return "huge strides lie over lazily committed memory, which only the CPU has"
-    if not strided_arguments(trial) and not long_axes(trial):
-        return "no argument may have padded rows, and no axis is free to be long"
+    if not _spreadable(trial) and not long_axes(trial):
+        return "no argument may have rows that lie 2**31 elements apart, and no axis is free to be long"
     return None
+
+
+def _spreadable(trial: Trial) -> tuple[str, ...]:
+    return strided_arguments(trial) if trial.promises.offsets != "int32" else ()
 
 
 def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
     """Calls of the op in which one argument's rows span 2**31 elements, or one axis is longer than a grid's y and z."""
     sources = []
-    if strided_arguments(trial) and trial.promises.offsets != "int32":
+    if _spreadable(trial):
         sources.append(_spread(trial, dtype))
     for name in long_axes(trial):
         sources.append(_lengthened(trial, dtype, name))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from conformance.events import Event, Kind
 from conformance.failures import WrittenFailure
 from conformance.launch import Launch
 from conformance.observation import Shadow
+from conformance.oracles.bits import describe
 from conformance.oracles.objection import Objection, from_events
-from conformance.poison import is_poison
+from conformance.poison import Poison, is_poison
 from conformance.regions import Role
 from conformance.trial import Trial
 
@@ -19,6 +22,37 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
     """Object to output elements that no program wrote, and to reads of memory that nobody wrote."""
     events = [*launch.events, *_unwritten(launch)]
     return from_events(WrittenFailure, LAW, events, KINDS)
+
+
+def behind_wrong_values(trial: Trial, launch: Launch) -> list[Objection]:
+    """Object to wrong values that come from memory of the launcher's own which no kernel wrote.
+
+    What torch computes from such memory after the launch is not seen as a read, so the call runs again over other
+    poison; and only where values are wrong, since correct launchers, too, leave parts of their memory unwritten.
+    """
+    if launch.error is not None or launch.float_atomics or not (left := _unwritten_scratch(launch)):
+        return []
+    poison: Poison = "large" if launch.settings.poison == "nan" else "nan"
+    again = trial.launch(launch.call, dataclasses.replace(launch.settings, poison=poison), values=launch.values)
+    if again.error is not None or not describe(launch.outputs, again.outputs, "this", "other"):
+        return []
+    return from_events(WrittenFailure, LAW, left, KINDS)
+
+
+def _unwritten_scratch(launch: Launch) -> list[Event]:
+    found = []
+    for placed in launch.allocations:
+        shadow, tensor = placed.region.shadow, placed.tensor
+        if placed.region.initialized or not isinstance(shadow, Shadow) or not tensor.numel():
+            continue
+        count, index = shadow.unwritten(tensor)
+        if count:
+            detail = (
+                f"{count} of {tensor.numel()} elements were never written, the first at {index}, and the result "
+                "depends on them"
+            )
+            found.append(Event(Kind.UNINITIALIZED_READ, placed.name, detail, index=index, count=count))
+    return found
 
 
 def _unwritten(launch: Launch) -> list[Event]:
