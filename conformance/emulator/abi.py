@@ -85,5 +85,7 @@ class Launch(ctypes.Structure):
         ("spaces", c_uint32),
         ("space", ctypes.POINTER(SpaceStruct)),
         ("module", ModuleStruct),
+        ("subscripts", ctypes.POINTER(c_uint64)),
+        ("subscript_count", c_uint32),
         ("seconds", c_double),
     )

@@ -86,7 +86,8 @@ class RawModule:
         jitify: bool = False,
     ) -> None:
         self.code = code
-        self.options = tuple(options)
+        # nvcc brings <math.h> in, and with it INFINITY and NAN; NVRTC does not
+        self.options = (*options, *(("-include", "math.h") if backend == "nvcc" else ()))
         self.name_expressions = tuple(name_expressions or ())
         self._handle: Handle | None = None
 
@@ -122,7 +123,7 @@ class RawKernel:
     ) -> None:
         self.name = name
         self.max_dynamic_shared_size_bytes = DEFAULT_SHARED
-        self._module = module or RawModule(code=code, options=options)
+        self._module = module or RawModule(code=code, options=options, backend=backend)
 
     def compile(self) -> None:
         """Compile now rather than at the first launch."""

@@ -27,9 +27,12 @@ KINDS = (
     Kind.DEVICE_ASSERT,
     Kind.CRASH,
     Kind.HANG,
+    Kind.ARRAY_INDEX,
 )
 _TWO_SIDED = (Kind.DATA_RACE, Kind.WRITE_CONFLICT)
 _ACCESS = ("reads", "writes", "atomically updates")
+_PAGE = 4096  # the first page is never mapped
+_FAR = 1 << 20  # a pointer so far away may as well have come from another argument
 Memory = Shadow | Variable  # what a space of the launch stands for
 
 
@@ -59,10 +62,12 @@ def _event(
             region, index, offset = locate(space.regions, space.low + f.offset)
             argument, span = region.name, space.size
         else:
-            argument, offset, span = f"{'shared' if space.shared else 'device'} {space.name}", f.offset, space.size
+            argument, offset, span = space.title, f.offset, space.size
         detail = _detail(kind, f, argument, index, span, grid)
     elif kind is Kind.WILD_POINTER:
-        detail = f"{_ACCESS[f.now]} {f.size} bytes at {f.offset & (2**64 - 1):#x}, near no argument"
+        address = f.offset & (2**64 - 1)
+        where = "through a null pointer" if address < _PAGE else "near no argument"
+        detail = f"{_ACCESS[f.now]} {f.size} bytes at {address:#x}, {where}"
     threads = (thread, tuple(f.other_thread)) if kind in _TWO_SIDED else (thread,)
     programs = (block, _block(f.other_block, grid)) if kind in _TWO_SIDED else (block,)
     return Event(
@@ -86,9 +91,10 @@ def _detail(
     verb = f"{_ACCESS[f.now]} {f.size} bytes"
     where = f"{argument}{list(index) if index is not None else f' + {f.offset} bytes'}"
     if kind in (Kind.OUT_OF_BOUNDS_READ, Kind.OUT_OF_BOUNDS_WRITE):
+        far = "" if -_FAR < f.offset < span + _FAR else ", the nearest of all"
         if f.offset >= 0:
-            return f"{verb}, {f.offset + f.size - span} bytes past the end of {argument} ({span} bytes long)"
-        return f"{verb}, {-f.offset} bytes before {argument}"
+            return f"{verb}, {f.offset + f.size - span} bytes past the end of {argument} ({span} bytes long){far}"
+        return f"{verb}, {-f.offset} bytes before {argument}{far}"
     if kind in (Kind.GAP_READ, Kind.GAP_WRITE):
         return f"{verb} of {where}, inside the storage but no element of the tensor"
     if kind is Kind.INPUT_WRITE:

@@ -13,7 +13,7 @@ import torch
 
 from conformance.emulator.abi import MAX_SPACES, ORDERS, Launch, Report, SpaceStruct
 from conformance.emulator.findings import Memory, events
-from conformance.emulator.library import Library, Variable
+from conformance.emulator.library import DYNAMIC, Library, Variable
 from conformance.emulator.shadow import Shadow, shadows, unknown
 from conformance.events import Event, Kind
 from conformance.observation import LARGEST_GRID, Geometry, Observation
@@ -161,7 +161,7 @@ def _memory(
         )
     for i, shadow in enumerate(known, start=len(library.variables)):
         library.table[i] = shadow.space
-    if shared:
+    if shared or library.dynamic:
         library.table[len(memory)] = library.dynamic_space(shared)
-        memory.append(Variable("dynamic shared memory", 0, shared, shared=True))
+        memory.append(Variable(DYNAMIC, 0, shared, shared=True))
     return memory

@@ -28,13 +28,16 @@ from conformance.emulator.abi import (
     Report,
     SpaceStruct,
 )
+from conformance.emulator.refusals import explained
 from conformance.emulator.signature import Signature, describe
+from conformance.emulator.subscripts import subscripts
 from conformance.events import Site
 
 # What line tables call the folder of the runtime and its headers.
 _RUNTIME_NAME = "cuda-emulator-runtime"
 # -fsanitize=thread would bring libtsan in among the default libraries.
-_LIBRARIES = ("-nodefaultlibs", "-lm", "-lc", "-lgcc", "-Wl,-Bsymbolic")
+_LIBRARIES = ("-nodefaultlibs", "-lm", "-lc", "-lgcc", "-Wl,-Bsymbolic,-z,defs")
+DYNAMIC = "dynamic shared memory"
 _RED_ZONE_NAME = "emu_red_zone"  # qualifiers.h
 
 
@@ -47,6 +50,11 @@ class Variable:
     size: int
     shared: bool
     guard: bool = False  # of the initialisation of a function static: the compiler's own
+
+    @property
+    def title(self) -> str:
+        """What reports call it."""
+        return self.name if self.name == DYNAMIC else f"{'shared' if self.shared else 'device'} {self.name}"
 
 
 class Library:
@@ -78,6 +86,7 @@ class Library:
         exported = "".join(f"\nEMU_EXPORT({number}, {name})" for name, (number, _) in self._exports.items())
         self._unit = f'#line 1 "{path}"\n{unit}\n#line 1 "exports"{exported}\n'
         self._options = tuple(options)
+        self.dynamic = "EMU_DYNAMIC_SHARED(" in unit  # has `extern __shared__` arrays
         self._key = toolchain.digest(self._unit, flags(checked), _LIBRARIES, self._options, tuple(beside))
         machine.library()  # first: the kernels' library asks for it by name
         self.file = toolchain.build(f"{self._key}.so", self._make)
@@ -87,6 +96,9 @@ class Library:
             for name, (number, _) in self._exports.items()
         }
         self._signatures: dict[str, Signature] = {}
+        places = subscripts(self._unit) if checked else []
+        self._subscripts = (ctypes.c_uint64 * max(1, len(places)))(*places)
+        self._subscript_count = len(places)
         self.module = machine.module_of(next(iter(self._entries.values())))
         symbols = json.loads(toolchain.build(f"{self._key}.json", self._write_variables).read_text())
         self.variables = tuple(Variable(*v) for v in symbols)
@@ -112,6 +124,7 @@ class Library:
         """Run a kernel on packed arguments; what it did wrong is in `report`."""
         pointers = (ctypes.c_void_p * max(1, len(values)))(*map(ctypes.addressof, values))
         launch.module = self.module
+        launch.subscripts, launch.subscript_count = self._subscripts, self._subscript_count
         machine.library().emu_run(self._entries[name], pointers, launch, report)
 
     @functools.cached_property
@@ -170,15 +183,19 @@ class Library:
         # the cache is shared by all installations of the suite: line tables must not say where one of them lies
         renamed = f"-ffile-prefix-map={toolchain.RUNTIME}={_RUNTIME_NAME}"
         include = ["-I", str(toolchain.RUNTIME / "include"), "-include", "emulator.h"]
+        command = [
+            *(toolchain.compiler(), *flags(self.checked), renamed, *include, *self._options),
+            *("-shared", "-x", "c++", str(source), "-x", "none", str(toolchain.runtime_library())),
+            *(*_LIBRARIES, "-o", str(path)),
+        ]
         try:
             source.write_text(self._unit)
-            toolchain.run(
-                [
-                    *(toolchain.compiler(), *flags(self.checked), renamed, *include, *self._options),
-                    *("-shared", "-x", "c++", str(source), "-x", "none", str(toolchain.runtime_library())),
-                    *(*_LIBRARIES, "-o", str(path)),
-                ]
-            )
+            try:
+                toolchain.run(command)
+            except toolchain.CompileError:  # it may call what emulator.h leaves out
+                toolchain.run([*command, "-DEMU_FURTHER"])
+        except toolchain.CompileError as error:
+            raise toolchain.CompileError(explained(str(error), self._text)) from None
         finally:
             source.unlink(missing_ok=True)
 

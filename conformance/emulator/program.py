@@ -39,10 +39,11 @@ class Program:
         self.exports = {name: found[name].parameters if name in found else () for name in [*exported, *names]}
         if not self.exports:
             raise toolchain.CompileError(
-                'the text has no kernel that can be called by name: declare one `extern "C" __global__ void`'
+                'the text has no kernel that can be called by name: declare one `extern "C" __global__ void`, or give '
+                "an instance of a template as a name expression"
             )
         named = re.match(r'\s*#\s*line\s+\d+\s+"([^"]+)"', text)
-        self.path = path or (named[1] if named else f"{next(iter(self.exports))}.cu")
+        self.path = path or (named[1] if named else f"{next(iter(self.exports)).partition('<')[0]}.cu")
         self._text = text
         self._options = tuple(o for o in options if not _NVRTC_ONLY.match(o))
         self._libraries: dict[tuple[str, ...], Library] = {}

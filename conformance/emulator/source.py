@@ -9,10 +9,14 @@ import re
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _QUALIFIED = r"(?:(?:static|inline|__launch_bounds__\s*\([^)]*\)|__cluster_dims__\s*\([^)]*\))\s*)*"
 _KERNEL = re.compile(rf"__global__\s+{_QUALIFIED}void\s+{_QUALIFIED}(\w+)\s*\(")
+_INSIDE = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"  # parentheses, three deep
+_ALIGNED = rf"(?:__align__|alignas|__builtin_align__|__attribute__)\s*{_INSIDE}"
+_PREFIX = rf"(?:(?:\b(?:volatile|const|static)\b|{_ALIGNED})\s*)*"
 _DYNAMIC = re.compile(
-    r"extern\s+__shared__\s+((?:(?:__align__|alignas)\s*\(\s*\w+\s*\)\s+)?)([\w:\s]+?(?:<[^;<>]*>)?)\s*\b(\w+)\s*\[\s*\]((?:\s*\[[^\]]+\])*)\s*;"
+    rf"(?:extern\s+({_PREFIX})__shared__|__shared__\s+extern)\s+({_PREFIX})([\w:\s]+?(?:<[^;<>]*>)?)\s*({_ALIGNED}\s*)?"
+    rf"\b(\w+)\s*\[\s*\]((?:\s*\[[^\]]+\])*)\s*;"
 )
-_STATIC = re.compile(r"(?<!extern )(\b__shared__\s+)([^;{}=()]*(?:\([^()]*\)[^;{}=()]*)*);")
+_STATIC = re.compile(rf"(?<!extern )({_PREFIX})\b__shared__(\s+)([^;{{}}=()]*(?:{_INSIDE}[^;{{}}=()]*)*);")
 _DECLARATOR = re.compile(r"\w+\s*(?:\[[^\]]*\]\s*)*$")
 _EXTERN_C = re.compile(r'extern\s+"C"')
 # A kernel that is inline already, and templates: an explicit instantiation must not be, and the others are as it were.
@@ -58,7 +62,7 @@ def rewritten(text: str) -> str:
     one which is not launched costs no time beyond its parsing.
     """
     text = _STATIC.sub(_one_declaration_each, _inline_kernels(text))
-    return _DYNAMIC.sub(lambda m: f"EMU_DYNAMIC_SHARED({m[2].strip()}, {m[3]}, {m[4]});", text)
+    return _DYNAMIC.sub(_dynamic, text)
 
 
 def included(text: str, folders: tuple[str, ...]) -> tuple[str, ...]:
@@ -76,13 +80,22 @@ def included(text: str, folders: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(seen.values())
 
 
+def _dynamic(match: re.Match[str]) -> str:
+    before, after, kind, _, name, extents = match.groups()
+    qualifiers = "".join(f"{word} " for word in ("volatile", "const") if word in f"{before}{after}".split())
+    return f"EMU_DYNAMIC_SHARED({qualifiers}{kind.strip()}, {name}, {extents});"
+
+
 def _one_declaration_each(match: re.Match[str]) -> str:
-    declarators = _split(match[2])
+    # what stands before `__shared__` belongs to the array and not to its red zone
+    prefix = re.sub(r"\bstatic\b\s*", "", match[1])
+    start = f"__shared__{match[2]}{prefix}"
+    declarators = _split(match[3])
     first = _DECLARATOR.search(declarators[0])
     if len(declarators) == 1 or first is None:
-        return match[0]
+        return f"{start}{match[3]};"
     kind = declarators[0][: first.start()]
-    return " ".join(f"{match[1]}{d if i == 0 else kind + d.strip()};" for i, d in enumerate(declarators))
+    return " ".join(f"{start}{d if i == 0 else kind + d.strip()};" for i, d in enumerate(declarators))
 
 
 def _inline_kernels(text: str) -> str:

@@ -29,6 +29,8 @@ COMMON = (
     "-w",
 )
 KERNEL = ("-fno-plt",)  # calls of the runtime, at every access, go through one jump less
+# An index outside an array of known length is reported, and a local variable that nobody set does not happen to be 0.
+_VALUES = ("-fsanitize=bounds", "-ftrivial-auto-var-init=pattern")
 FAST = ("-O2", "-fno-optimize-sibling-calls")  # a tail call would hide the line that calls the runtime
 
 
@@ -80,6 +82,7 @@ def checked_flags() -> tuple[str, ...]:
         return (
             "-O1",
             "-fsanitize=thread",
+            *_VALUES,
             "-mllvm",
             "-tsan-instrument-func-entry-exit=0",
             "-mllvm",
@@ -88,6 +91,7 @@ def checked_flags() -> tuple[str, ...]:
     return (
         "-O1",
         "-fsanitize=thread",
+        *_VALUES,
         "--param",
         "tsan-instrument-func-entry-exit=0",
         "-fno-tree-sra",

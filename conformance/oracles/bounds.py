@@ -19,6 +19,7 @@ KINDS = frozenset(
         Kind.ILLEGAL_ADDRESS,
         Kind.ACCESS_WIDTH,
         Kind.MISALIGNED,
+        Kind.ARRAY_INDEX,
     }
 )
 

@@ -23,6 +23,8 @@ EVENTS: dict[Kind, str] = {
     "such layouts",
     Kind.GAP_WRITE: "the kernel stores as if the output were contiguous: use the strides of the output, not those of "
     "the input",
+    Kind.ARRAY_INDEX: "a loop over an array of the thread's own runs too far, or the index comes from a larger range: "
+    "compare its bound with the declared length",
     Kind.WILD_POINTER: "an offset far outside every tensor: a wrong argument order, a stride taken for a size, or an "
     "offset that wrapped",
     Kind.ILLEGAL_ADDRESS: "a missing or too wide mask, or an offset outside every tensor: run the test with "

@@ -50,6 +50,24 @@ FAULTS = {
     "a pointer from nowhere": Planted(
         Kind.WILD_POINTER, "float* p = FAULT; p[threadIdx.x] = 1;", "(float*)12345678912345600ll", "out"
     ),
+    "a null pointer": Planted(
+        Kind.WILD_POINTER, "float* p = FAULT; p[threadIdx.x] = 1;", "nullptr", "out", "through a null pointer"
+    ),
+    "an overrun of an array of the thread's own": Planted(
+        Kind.ARRAY_INDEX,
+        "float a[4]; for (int i = 0; i FAULT n / 16; i++) a[i] = x[i]; out[threadIdx.x] = a[threadIdx.x % 4];",
+        "<=",
+        "<",
+        "index 4 is outside an array of type 'float [4]'",
+    ),
+    "a plain read of what others update, which no atomicCAS makes good": Planted(
+        Kind.DATA_RACE,
+        "__shared__ int s; if (threadIdx.x == 0) s = 0; __syncthreads(); int old = s, seen;"
+        "do { seen = old; FAULT } while (old != seen); out[threadIdx.x] = 1;",
+        "atomicAdd(&s, seen);",
+        "old = atomicCAS(&s, seen, seen + 1);",
+        "nothing orders the two",
+    ),
     "an overrun of a static shared array into its neighbour": Planted(
         Kind.OUT_OF_BOUNDS_WRITE,
         "__shared__ float a[64], b[64]; b[threadIdx.x] = 0; a[threadIdx.x FAULT] = 1; __syncthreads();"

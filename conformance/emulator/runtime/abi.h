@@ -16,6 +16,7 @@ enum emu_barrier_op { EMU_BARRIER_PLAIN = -1, EMU_BARRIER_COUNT, EMU_BARRIER_AND
 enum emu_finding_kind {
   EMU_OUTSIDE_READ, EMU_OUTSIDE_WRITE, EMU_GAP_READ, EMU_GAP_WRITE, EMU_WILD, EMU_MISALIGNED, EMU_INPUT_WRITE,
   EMU_UNINITIALIZED, EMU_RACE, EMU_WRITE_CONFLICT, EMU_BARRIER, EMU_DEADLOCK, EMU_WARP, EMU_ASSERT, EMU_CRASH, EMU_HANG,
+  EMU_INDEX,
 };
 
 // Bits of the state of one byte of memory.
@@ -39,7 +40,7 @@ struct emu_finding {
   char text[192];
 };
 
-enum { EMU_MAX_FINDINGS = 64, EMU_ROUNDS = 1 << 16 };
+enum { EMU_MAX_FINDINGS = 64, EMU_ROUNDS = 1 << 16, EMU_COMPARES = 1 << 17 };
 
 struct emu_report {
   emu_u32 findings, stopped, float_atomics, failed;
@@ -60,6 +61,8 @@ struct emu_launch {
   emu_u32 checked, isolated, spaces;
   struct emu_space *space;
   struct emu_module module;
+  const emu_u64 *subscripts;
+  emu_u32 subscript_count;
   double seconds;
 };
 
@@ -69,13 +72,15 @@ extern "C" {
 #endif
 emu_u64 emu_warp(emu_u32 op, emu_u32 mask, emu_u64 value, int source, void (*call)(void **));
 int emu_barrier(int op, int predicate, int identity);
-// `bytes` with EMU_ROUNDS where the order of two such updates shows in the last bits.
+// `bytes` with EMU_ROUNDS where the order of two such updates shows in the last bits, with EMU_COMPARES for atomicCAS.
 void emu_atomic(const void *p, emu_u32 bytes);
 void emu_fence(void);
 void emu_stop(const char *what);
 void emu_copy_async(void *shared, const void *global, emu_u32 bytes, emu_u32 zero_fill);
 void emu_copy_commit(void);
 void emu_copy_wait(emu_u32 pending);
+void *emu_copy_bytes(void *to, const void *from, emu_u64 bytes);
+void *emu_set_bytes(void *to, int value, emu_u64 bytes);
 void *emu_dynamic_shared(void);
 void emu_dynamic_shared_size(emu_u32 *bytes);
 emu_u32 emu_active_mask(void);

@@ -100,11 +100,29 @@ void complete_warp(u32 base) {
     m &= ~same & ~(1u << l);
   }
 }
+// Answers the lanes that ask for the active mask, once no lane of the warp can go on; false where none asks.
+bool answer_masks(u32 base, u32 n) {
+  u32 asking = 0;
+  for (u32 l = 0; l < n; l++) asking |= u32(lanes[base + l].state == State::at_mask) << l;
+  for (u32 m = asking; m;) {
+    const u32 site = lanes[base + u32(__builtin_ctz(m))].site;
+    u32 together = 0;
+    for (u32 k = m; k; k &= k - 1) together |= u32(lanes[base + u32(__builtin_ctz(k))].site == site) << __builtin_ctz(k);
+    for (u32 k = together; k; k &= k - 1) {
+      Lane &a = lanes[base + u32(__builtin_ctz(k))];
+      a.result = together;
+      a.state = State::ready;
+    }
+    m &= ~together;
+  }
+  return asking;
+}
 }  // namespace
 
 extern "C" {
 u64 emu_warp(u32 op, u32 mask, u64 value, int source, void (*call)(void **)) {
   if (doubtful.bytes) settle();
+  if (read_in_doubt) settle_read(0);
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   if (!(mask >> (current & 31) & 1)) {
@@ -125,10 +143,15 @@ u64 emu_warp(u32 op, u32 mask, u64 value, int source, void (*call)(void **)) {
   return a.result;
 }
 
+// The lanes that come to this place while the others wait elsewhere: those are the ones that have diverged.
 u32 emu_active_mask() {
-  const u32 base = current & ~(WARP - 1), n = threads - base < WARP ? threads - base : WARP;
-  u32 active = 0;  // lanes that wait elsewhere have diverged from this one
-  for (u32 l = 0; l < n; l++) active |= u32(lanes[base + l].state <= State::ready) << l;
-  return active;
+  if (doubtful.bytes) settle();
+  if (read_in_doubt) settle_read(0);
+  Lane &a = lanes[current];
+  a.site = EMU_SITE;
+  a.state = State::at_mask;
+  yield();
+  my_clock = a.clock[current & 31];
+  return u32(a.result);
 }
 }

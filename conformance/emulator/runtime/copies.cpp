@@ -59,3 +59,16 @@ void emu_copy_wait(u32 pending) {
   q.copies.resize(kept);
 }
 }
+
+extern "C" void *emu_copy_bytes(void *to, const void *from, u64 bytes) {
+  if (checking && bytes) {
+    access<Access::read>(from, u32(bytes), EMU_SITE, false);
+    access<Access::write>(to, u32(bytes), EMU_SITE, false);
+  }
+  return memmove(to, from, bytes);
+}
+
+extern "C" void *emu_set_bytes(void *to, int value, u64 bytes) {
+  if (checking && bytes) access<Access::write>(to, u32(bytes), EMU_SITE, false);
+  return memset(to, value, bytes);
+}

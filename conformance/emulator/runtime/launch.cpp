@@ -29,6 +29,8 @@ void add_space(const emu_space &b) {
 
 extern "C" void emu_run(void (*entry)(void **), void **args, const emu_launch *c, emu_report *r) {
   module = c->module;
+  subscripts = c->subscripts;
+  subscript_count = c->subscript_count;
   report = r;
   memset(r, 0, offsetof(emu_report, finding));
   stopping = false;
@@ -53,6 +55,7 @@ extern "C" void emu_run(void (*entry)(void **), void **args, const emu_launch *c
   cells_used = 0;
   last_site = 0;
   doubtful.bytes = 0;
+  read_in_doubt = false;
   memset(hot, 0, sizeof hot);
   for (u32 i = 0; i < c->spaces; i++) add_space(c->space[i]);
   make_fibers();

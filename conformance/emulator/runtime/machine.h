@@ -31,7 +31,7 @@ enum : u32 {
   RED_ZONE = 1024,
   MAX_SPACES = 512,
 };
-enum class State : u8 { fresh, ready, at_barrier, at_warp, done };
+enum class State : u8 { fresh, ready, at_barrier, at_warp, at_mask, done };
 
 struct Lane {
   int fiber;
@@ -79,6 +79,8 @@ u32 space_count;
 emu_report *report;
 emu_module module;  // of the running kernel
 uptr stack_low;
+const u64 *subscripts;  // of the running kernel: hashes of places, in order
+u32 subscript_count;
 alignas(1024) char dynamic_shared[RED_ZONE + DYNAMIC_BYTES + RED_ZONE];
 u32 dynamic_bytes;
 
@@ -99,8 +101,10 @@ struct Doubtful {
   u8 before[16];
 };
 Doubtful doubtful;
+bool read_in_doubt;  // checker.cpp: a read whose atomicCAS may follow
 
 void yield();
 void settle();
+void settle_read(uptr compared);
 void complete_warp(u32 base);
 }  // namespace

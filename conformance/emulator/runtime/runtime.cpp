@@ -9,6 +9,7 @@
 #include "fences.cpp"
 #include "copies.cpp"
 #include "callbacks.cpp"
+#include "subscripts.cpp"
 #include "scheduler.cpp"
 #include "guard.cpp"
 #include "modules.cpp"

@@ -106,6 +106,7 @@ void run_block() {
           any = true;
           if (stopping) return;
         }
+        if (!any) any = answer_masks(base, n);
       }
     }
     if (!live) return;
@@ -148,6 +149,7 @@ void run_grid(const emu_launch *c) {
 extern "C" {
 int emu_barrier(int op, int predicate, int identity) {
   if (doubtful.bytes) settle();
+  if (read_in_doubt) settle_read(0);
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   a.barrier = identity;

@@ -94,8 +94,7 @@ EMU_INLINE float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 EMU_INLINE float sinpif(float x) { return (float)__builtin_sin(3.141592653589793 * __builtin_fmod((double)x, 2.0)); }
 EMU_INLINE float cospif(float x) { return (float)__builtin_cos(3.141592653589793 * __builtin_fmod((double)x, 2.0)); }
 EMU_INLINE float fdividef(float a, float b) { return a / b; }
-EMU_INLINE float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
-EMU_INLINE float __saturatef(float x) { return saturate(x); }
+EMU_INLINE float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 EMU_INLINE float __expf(float x) { return expf(x); }
 EMU_INLINE float __exp10f(float x) { return exp10f(x); }
 EMU_INLINE float __logf(float x) { return logf(x); }
@@ -192,6 +191,11 @@ EMU_INLINE int __dp4a(int a, int b, int c) {
   for (int i = 0; i < 4; i++) c += (int)(signed char)(a >> 8 * i) * (int)(signed char)(b >> 8 * i);
   return c;
 }
+EMU_INLINE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+  for (int i = 0; i < 4; i++) c += (a >> 8 * i & 255) * (b >> 8 * i & 255);
+  return c;
+}
+EMU_INLINE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
 EMU_INLINE unsigned __float_as_uint(float f) { return (unsigned)emu_bits(f); }
 EMU_INLINE int __float_as_int(float f) { return (int)emu_bits(f); }
 EMU_INLINE float __uint_as_float(unsigned u) { return emu_from<float>(u); }

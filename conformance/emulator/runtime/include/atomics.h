@@ -6,8 +6,8 @@ template <class T, class F> EMU_UNCHECKED __attribute__((noinline)) T emu_apply(
   *p = f(old);
   return old;
 }
-template <class T, class F> EMU_INLINE T emu_update(T *p, F f, emu_u32 rounds = 0) {
-  emu_atomic(p, sizeof(T) | rounds);
+template <class T, class F> EMU_INLINE T emu_update(T *p, F f, emu_u32 flags = 0) {
+  emu_atomic(p, sizeof(T) | flags);
   return emu_apply(p, f);
 }
 // The second argument takes the type of the first, as in CUDA's overloads.
@@ -40,7 +40,13 @@ EMU_ATOMIC(atomicInc, old >= v ? T(0) : T(old + 1), 0)
 EMU_ATOMIC(atomicDec, old == 0 || old > v ? v : T(old - 1), 0)
 #undef EMU_ATOMIC
 template <class T> EMU_INLINE T atomicCAS(T *p, typename emu_same<T>::type compare, typename emu_same<T>::type v) {
-  return emu_update(p, [=](T old) -> T { return emu_bits(old) == emu_bits(compare) ? v : old; });
+  return emu_update(p, [=](T old) -> T { return emu_bits(old) == emu_bits(compare) ? v : old; }, EMU_COMPARES);
+}
+template <class T> EMU_INLINE T atomicCAS_block(T *p, typename emu_same<T>::type compare, typename emu_same<T>::type v) {
+  return atomicCAS(p, compare, v);
+}
+template <class T> EMU_INLINE T atomicCAS_system(T *p, typename emu_same<T>::type compare, typename emu_same<T>::type v) {
+  return atomicCAS(p, compare, v);
 }
 EMU_INLINE float2 atomicAdd(float2 *p, float2 v) {
   return {atomicAdd(&p->x, v.x), atomicAdd(&p->y, v.y)};  // each component on its own, as on sm_90

@@ -18,6 +18,25 @@ struct thread_block {
 };
 EMU_INLINE thread_block this_thread_block() { return {}; }
 
+// One block runs after another, so that a barrier of the grid can only be passed where the grid is one block.
+struct grid_group {
+  EMU_INLINE bool is_valid() const { return true; }
+  EMU_INLINE void sync(int line = __builtin_LINE()) const {
+    if (size() == emu_index::threads()) return (void)emu_barrier(EMU_BARRIER_PLAIN, 0, 1 << 24 | line);
+    emu_stop("grid.sync() is not modelled: blocks run one after another (docs/cuda.md)");
+  }
+  EMU_INLINE unsigned long long block_rank() const {
+    return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+  }
+  EMU_INLINE unsigned long long num_blocks() const { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+  EMU_INLINE unsigned long long thread_rank() const { return block_rank() * emu_index::threads() + emu_index::thread(); }
+  EMU_INLINE unsigned long long size() const { return num_blocks() * emu_index::threads(); }
+  EMU_INLINE unsigned long long num_threads() const { return size(); }
+  EMU_INLINE dim3 group_dim() const { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+  EMU_INLINE dim3 dim_blocks() const { return group_dim(); }
+};
+EMU_INLINE grid_group this_grid() { return {}; }
+
 struct emu_lanes {  // what every group inside one warp can do
   unsigned mask;
   EMU_INLINE void sync() const { __syncwarp(mask); }
@@ -65,12 +84,28 @@ template <unsigned Size, class Group> EMU_INLINE thread_block_tile<Size, Group> 
   t.mask = emu_tile_mask<Size>();
   return t;
 }
+EMU_INLINE coalesced_group emu_group(unsigned mask) {
+  coalesced_group g;
+  g.mask = mask;
+  return g;
+}
+// The lanes that give the same label, or the same answer.
+template <class Group, class T> EMU_INLINE coalesced_group labeled_partition(const Group &g, T label) {
+  return emu_group(__match_any_sync(g.mask, label));
+}
+template <class Group> EMU_INLINE coalesced_group binary_partition(const Group &g, bool answer) {
+  const unsigned yes = __ballot_sync(g.mask, answer);
+  return emu_group(answer ? yes : g.mask & ~yes);
+}
 EMU_INLINE coalesced_group coalesced_threads() {
   coalesced_group g;
   g.mask = __activemask();
   return g;
 }
-template <class Group> EMU_INLINE void sync(const Group &g) { g.sync(); }
+EMU_INLINE void emu_sync_at(const emu_lanes &g, int) { g.sync(); }
+EMU_INLINE void emu_sync_at(const thread_block &g, int line) { g.sync(line); }
+EMU_INLINE void emu_sync_at(const grid_group &g, int line) { g.sync(line); }
+template <class Group> EMU_INLINE void sync(const Group &g, int line = __builtin_LINE()) { emu_sync_at(g, line); }
 
 template <class T> struct plus {
   EMU_INLINE T operator()(T a, T b) const { return a + b; }
@@ -90,9 +125,15 @@ template <class T> struct bit_or {
 template <class T> struct bit_xor {
   EMU_INLINE T operator()(T a, T b) const { return a ^ b; }
 };
-template <class Group, class T, class F> EMU_INLINE T reduce(const Group &g, T v, F f) {
-  for (unsigned d = g.size() / 2; d; d >>= 1) v = f(v, g.shfl_xor(v, d));
+template <unsigned Size, class Parent, class T, class F>
+EMU_INLINE T reduce(const thread_block_tile<Size, Parent> &g, T v, F f) {
+  for (unsigned d = Size / 2; d; d >>= 1) v = f(v, g.shfl_xor(v, d));
   return v;
+}
+template <class T, class F> EMU_INLINE T reduce(const coalesced_group &g, T v, F f) {  // of any number of lanes
+  T total = g.shfl(v, 0);
+  for (unsigned i = 1; i < g.size(); i++) total = f(total, g.shfl(v, i));
+  return total;
 }
 template <class Group, class T, class F> EMU_INLINE T inclusive_scan(const Group &g, T v, F f) {
   for (unsigned d = 1; d < g.size(); d <<= 1) {

@@ -11,7 +11,6 @@ EMU_INLINE __nv_bfloat16 __float2bfloat16(float f) { return f; }
 EMU_INLINE __nv_bfloat16 __float2bfloat16_rn(float f) { return f; }
 EMU_INLINE __nv_bfloat16 __double2bfloat16(double d) { return d; }
 EMU_INLINE __nv_bfloat16 __int2bfloat16_rn(int i) { return i; }
-EMU_INLINE int __bfloat162int_rn(__nv_bfloat16 h) { return __float2int_rn(h); }
 EMU_INLINE __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
 EMU_INLINE __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) { return {a, a}; }
 EMU_INLINE __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
@@ -28,3 +27,13 @@ EMU_INLINE __nv_bfloat16 __ushort_as_bfloat16(unsigned short b) { return emu_raw
 #define CUDART_INF_BF16 __ushort_as_bfloat16((unsigned short)0x7F80U)
 #define CUDART_NAN_BF16 __ushort_as_bfloat16((unsigned short)0x7FFFU)
 #define CUDART_ZERO_BF16 __ushort_as_bfloat16((unsigned short)0x0000U)
+#ifdef EMU_FURTHER
+#include "float16_more.h"
+EMU_FLOAT16_MORE(__nv_bfloat16, __nv_bfloat162, bfloat16)
+#endif
+EMU_INLINE __nv_bfloat162 __low2bfloat162(__nv_bfloat162 a) { return {a.x, a.x}; }
+EMU_INLINE __nv_bfloat162 __high2bfloat162(__nv_bfloat162 a) { return {a.y, a.y}; }
+EMU_INLINE __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; }
+EMU_INLINE __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }
+EMU_INLINE short __bfloat16_as_short(__nv_bfloat16 h) { return (short)h.bits; }
+EMU_INLINE __nv_bfloat16 __short_as_bfloat16(short b) { return emu_raw___nv_bfloat16((unsigned short)b); }

@@ -13,8 +13,6 @@ EMU_INLINE __half __float2half(float f) { return f; }
 EMU_INLINE __half __float2half_rn(float f) { return f; }
 EMU_INLINE __half __double2half(double d) { return d; }
 EMU_INLINE __half __int2half_rn(int i) { return i; }
-EMU_INLINE int __half2int_rn(__half h) { return __float2int_rn(h); }
-EMU_INLINE int __half2int_rz(__half h) { return __float2int_rz(h); }
 EMU_INLINE __half2 __halves2half2(__half a, __half b) { return {a, b}; }
 EMU_INLINE __half2 __half2half2(__half a) { return {a, a}; }
 EMU_INLINE __half2 make_half2(__half a, __half b) { return {a, b}; }
@@ -35,3 +33,11 @@ EMU_INLINE __half __short_as_half(short b) { return emu_raw___half((unsigned sho
 #define CUDART_NAN_FP16 __ushort_as_half((unsigned short)0x7FFFU)
 #define CUDART_ZERO_FP16 __ushort_as_half((unsigned short)0x0000U)
 #define CUDART_ONE_FP16 __ushort_as_half((unsigned short)0x3C00U)
+#ifdef EMU_FURTHER
+#include "float16_more.h"
+EMU_FLOAT16_MORE(__half, __half2, half)
+#endif
+EMU_INLINE __half2 __low2half2(__half2 a) { return {a.x, a.x}; }
+EMU_INLINE __half2 __high2half2(__half2 a) { return {a.y, a.y}; }
+EMU_INLINE __half2 __lows2half2(__half2 a, __half2 b) { return {a.x, b.x}; }
+EMU_INLINE __half2 __highs2half2(__half2 a, __half2 b) { return {a.y, b.y}; }

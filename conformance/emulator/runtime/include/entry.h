@@ -12,6 +12,9 @@ EMU_KIND(float1, 'f') EMU_KIND(float2, 'f') EMU_KIND(float3, 'f') EMU_KIND(float
 template <class T> struct emu_parameter {
   static constexpr char pointer = ' ', constant = ' ', letter = emu_kind<T>::letter;
 };
+#define EMU_BY_VALUE(T) \
+  template <> struct emu_parameter<T> { static constexpr char pointer = ' ', constant = ' ', letter = 'x'; };
+EMU_BY_VALUE(float2) EMU_BY_VALUE(float3) EMU_BY_VALUE(float4) EMU_BY_VALUE(double2)
 template <class T> struct emu_parameter<T *> {
   static constexpr char pointer = '*', constant = ' ', letter = emu_kind<T>::letter;
 };

@@ -58,7 +58,9 @@ EMU_INLINE void __threadfence_block() {}
 #define __trap() emu_stop("__trap()")
 #define assert(e) ((e) ? (void)0 : emu_stop("assertion failed: " #e))
 EMU_INLINE void __nanosleep(unsigned) {}
+// Time stands still, and so does what waits for it: a hang.
 EMU_INLINE long long clock64() { return 0; }
+EMU_INLINE long clock() { return 0; }
 #define __builtin_assume(e) ((void)0)
 EMU_INLINE unsigned emu_lane() {
   return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) & 31;

@@ -1,0 +1,2 @@
+// Part of what the emulator includes before every text.
+#pragma once

@@ -1,0 +1,3 @@
+// Part of what the emulator includes before every text; nvcc brings <math.h> in with it.
+#pragma once
+#include <math.h>

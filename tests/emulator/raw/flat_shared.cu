@@ -1,0 +1,1 @@
+extern "C" __global__ void flat_shared(const float* x, float* y, int n) { __shared__ float t[4][32]; t[0][threadIdx.x] = x[threadIdx.x]; __syncthreads(); y[threadIdx.x] = t[threadIdx.x / 32][threadIdx.x % 32]; }
