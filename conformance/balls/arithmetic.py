@@ -50,7 +50,7 @@ def mul(x: Any, y: Any) -> BallTensor:
     dtype = result_dtype(x, y)
     mid = a * b
     if ra is None and rb is None:
-        return rounded_exactly(c, mid, dtype)
+        return rounded_exactly(c, mid, dtype, floor=c.eta)
     if ra is None:
         rad = np.abs(a) * rb
     elif rb is None:

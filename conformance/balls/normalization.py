@@ -386,6 +386,8 @@ def _normalised(x: Any, axes: tuple[int, ...], weight: Any, bias: Any, eps: floa
     delta = extent(mean.operand()[1], mean.mid)
     own = delta if rad is None else rad + delta
     own = own + c.power(np.abs(deviation) + own) * c.u
+    # x * root - mean * root instead, as torch has it on the CPU: both products and their difference are rounded
+    own = own + (np.abs(mid) + 2 * np.abs(mean.mid)) * c.u
     out = _scaled(c, deviation, own, root, root_spread, x.dtype, weight)
     return out if bias is None else arithmetic.add(out, bias)
 

@@ -178,6 +178,13 @@ def centred(c: Context, x: Any, axes: tuple[int, ...]) -> tuple[BallTensor, Arra
     if not c.finite(reach):
         out = np.where(reach < c.largest, out, np.where(np.isfinite(square), np.inf, 0))
         out = np.where(np.isfinite(extent(rad, mid)).all(axis=axes, keepdims=True), out, np.inf)
+    # where moments of parts are merged, the first part is empty and has mean 0: the difference of means is squared
+    # before it counts for nothing (Chan, Golub and LeVeque, the parallel form of Welford's algorithm)
+    if mid.size:
+        largest = along(np.maximum, np.abs(mid), axes, True)
+        merged = np.isfinite(largest) & (largest * largest >= c.largest)
+        if merged.any():
+            out = np.where(merged, np.inf, out)
     return mean, deviation, square, out
 
 

@@ -69,7 +69,8 @@ def rounded(
 def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: float = 0.0) -> BallTensor:
     """The ball of one correctly rounded operation on exact operands: its error is known, |mid - fl(mid)|.
 
-    Anything between the exact and the rounded value is inside, so a fused multiply-add is too.
+    Anything between the exact and the rounded value is inside, so a fused multiply-add is too. `floor` is the error of
+    underflow, for a compute dtype that NumPy does not have.
     """
     if c.native is None:
         return rounded(c, mid, None, dtype, floor=floor)

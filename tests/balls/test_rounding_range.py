@@ -52,3 +52,10 @@ def test_a_product_below_the_smallest_float64_may_be_zero() -> None:
         (ball,) = balls.enclose(reference, [a], promises)
         assert balls.judge(torch.zeros(1, 1, dtype=torch.float64), ball, promises).ok
         assert not balls.judge(torch.full((1, 1), 1e-323, dtype=torch.float64), ball, promises).ok
+
+
+def test_a_bfloat16_product_may_underflow_before_it_is_added() -> None:
+    promises = Promises(compute=torch.bfloat16)
+    x, y = (torch.tensor([v], dtype=torch.bfloat16) for v in (1e-38, 3e-3))
+    (ball,) = balls.enclose(lambda x, y: x * y + x * y, [x, y], promises)
+    assert balls.judge(x * y + x * y, ball, promises).ok
