@@ -101,7 +101,13 @@ def rounded_quotient(
         size = np.abs(mid)
         if c.finite(size) and not ((size < c.tiny) & (size > 0)).any():
             return BallTensor(c, mid, rad, dtype, rad is not None and not c.finite(rad))
-    return rounded(c, mid, rad, dtype, (x, y, (mid, rad)), ulps=c.div, floor=c.eta + c.flush)
+    floor = c.eta + c.flush
+    if b.size < mid.size:
+        # one divisor for many: its reciprocal may be computed once, and multiplied
+        own = np.abs(mid) * c.div
+        spread = own if rad is None else rad + own
+        return rounded(c, mid, spread, dtype, (x, y, (mid, rad)), floor=floor + c.eta)
+    return rounded(c, mid, rad, dtype, (x, y, (mid, rad)), ulps=c.div, floor=floor)
 
 
 def remainder(x: Any, y: Any) -> BallTensor:

@@ -9,7 +9,17 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from conformance.balls import arithmetic, elementary, fallback, movement, normalization, products, reductions
+from conformance.balls import (
+    arithmetic,
+    elementary,
+    fallback,
+    losses,
+    movement,
+    normalization,
+    products,
+    reductions,
+    softmax,
+)
 from conformance.balls.context import CURRENT, Context
 from conformance.balls.tensor import BallTensor, lift
 
@@ -117,11 +127,13 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 _COMPOSITES: dict[str, Callable[..., Any]] = {
-    name: getattr(normalization, name)
-    for name in (
-        "softmax", "softmin", "log_softmax", "logsumexp", "cross_entropy", "nll_loss", "rms_norm", "layer_norm",
-        "group_norm", "normalize",
+    name: getattr(module, name)
+    for module, names in (
+        (softmax, ("softmax", "softmin", "log_softmax", "logsumexp")),
+        (losses, ("cross_entropy", "nll_loss")),
+        (normalization, ("rms_norm", "layer_norm", "group_norm", "normalize")),
     )
+    for name in names
 } | {
     "matmul": products.matmul,
     "mm": products.matmul,
@@ -237,7 +249,7 @@ def _table() -> dict[str, Callable[..., Any]]:
         "fill_": movement.fill_,
         "zero_": lambda x: movement.fill_(x, 0.0),
         "special_expit": elementary.sigmoid,
-        "special_logsumexp": normalization.logsumexp,
+        "special_logsumexp": softmax.logsumexp,
         "rsqrt": elementary.rsqrt,
         "is_floating_point": lambda x: x.dtype.is_floating_point,
         "numel": lambda x: x.numel(),

@@ -214,8 +214,8 @@ def reciprocal_root(c: Context, mid: Array, rad: Array | None) -> tuple[Array, A
     return value, np.where(np.isnan(out), np.where(np.isfinite(value), np.inf, 0), out)
 
 
-def monotone(name: str, function: Callable[[Array], Array], absolute: float = 0.0) -> Callable[[Any], BallTensor]:
-    """A rule for an increasing function: both ends of the interval, `name`'s error, and `absolute` roundoffs."""
+def monotone(name: str, function: Callable[[Array], Array]) -> Callable[[Any], BallTensor]:
+    """A rule for an increasing function: both ends of the interval, and `name`'s error."""
 
     def rule(x: Any) -> BallTensor:
         c = CURRENT.get()
@@ -225,9 +225,8 @@ def monotone(name: str, function: Callable[[Array], Array], absolute: float = 0.
         if rad is not None:
             spread = np.maximum(function(mid + rad) - value, value - function(mid - rad))
             spread = np.where(np.isnan(spread), np.where(rad == 0, 0, np.inf), spread)
-        return rounded(
-            c, value, spread, _floating(x), ((mid, rad),), ulps=c.ulps[name], floor=c.eta + c.flush + absolute * c.u
-        )
+        ulps = c.ulps[name]
+        return rounded(c, value, spread, _floating(x), ((mid, rad),), ulps=ulps, floor=_least(c, ulps))
 
     rule.__name__ = name
     rule.__doc__ = f"{name}(x)."
@@ -238,8 +237,7 @@ def _erf(x: Array) -> Array:
     return torch.erf(torch.from_numpy(np.asarray(x, np.float64))).numpy().astype(x.dtype)
 
 
-# a kernel without a library tanh computes 2 sigmoid(2x) - 1, whose error is absolute: a few roundoffs of 1
-tanh = monotone("tanh", np.tanh, absolute=8.0)
+tanh = monotone("tanh", np.tanh)
 erf = monotone("erf", _erf)
 atan = monotone("atan", np.arctan)
 tan = monotone("tan", np.tan)
@@ -329,14 +327,16 @@ def gelu(x: Any, approximate: str = "none") -> BallTensor:
 
 
 def softplus(x: Any, beta: float = 1, threshold: float = 20) -> BallTensor:
-    """log(1 + exp(beta x)) / beta; without log1p the error is absolute, a few roundoffs of 1."""
+    """log(1 + exp(beta x)) / beta; below 0, without log1p, the error is absolute: a roundoff of 1."""
     c = CURRENT.get()
     mid, rad = operand(c, x)
     scaled = mid * beta
     value = np.where(scaled > threshold, mid, np.logaddexp(0, scaled) / beta)
     gate = 1 / (1 + np.exp(-scaled))
     argument = extent(exponent_error(c, scaled, rad), mid)
-    spread = gate * (growth(argument) + c.ulps["exp"]) + c.ulps["log"] * np.abs(value) + 4 * c.u + LOG_NEAR_ONE
+    near = np.where(scaled < 0, LOG_NEAR_ONE, 0.0) if c.flush else 0.0
+    # 1 + exp(x) is rounded to u relative to itself, which is u in the logarithm
+    spread = gate * (growth(argument) + c.ulps["exp"]) + c.ulps["log"] * np.abs(value) + c.u + near
     spread = spread / abs(beta) + np.where(scaled > threshold, np.exp(-np.abs(threshold)), 0)
     spread = np.where(np.isnan(spread), np.where(np.isfinite(mid), np.inf, 0), spread)
     return rounded(c, value, spread, _floating(x), ((mid, rad),), floor=c.flush)

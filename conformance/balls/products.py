@@ -13,8 +13,8 @@ from conformance.balls import arithmetic
 from conformance.balls.arithmetic import whole
 from conformance.balls.context import CURRENT, Array, Context
 from conformance.balls.formats import FORMATS, TF32_QUANTUM, TF32X3_BELOW
-from conformance.balls.normalization import softmax_of
 from conformance.balls.rounding import extent
+from conformance.balls.softmax import softmax_of
 from conformance.balls.tensor import BallTensor, operand, result_dtype
 
 HALVES = (torch.float16, torch.bfloat16)

@@ -333,6 +333,13 @@ def as_ball(c: Context, value: Any) -> BallTensor:
     return BallTensor(c, mid, rad, torch.get_default_dtype())
 
 
+def channelwise(vector: Any, axis: int, ndim: int) -> Any:
+    """A vector, shaped to run along one axis of a tensor of `ndim` dimensions."""
+    shape = [1] * ndim
+    shape[axis] = -1
+    return vector.reshape(shape)
+
+
 def result_dtype(*values: Any) -> torch.dtype:
     """The dtype torch gives to an elementwise operation on `values`: numbers and 0-d tensors do not widen."""
     wide: torch.dtype | None = None
