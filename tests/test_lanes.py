@@ -4,8 +4,12 @@ import torch
 
 import strategies as kst
 from conformance import Op, check
+from conformance.oracles import special_values
+from conformance.trial import Trial
+from strategies import Call, TensorDescription
 
 FLOAT32 = (torch.float32,)
+AXES = {"x": ("rows", "cols"), "w": ("cols",), "b": ("cols",)}
 
 
 def test_a_kernel_with_short_offsets_and_bounded_axes_has_no_lane_of_offsets():
@@ -22,19 +26,22 @@ def test_a_kernel_with_short_offsets_and_bounded_axes_has_no_lane_of_offsets():
 
 
 def test_a_finite_value_where_only_overflow_makes_torch_infinite_is_right():
-    def scale(x, w):  # what a norm does: the variance overflows, and its inverse root is 0
-        return x / torch.sqrt((x * x).mean(-1, keepdim=True)) * w
+    """The variance overflows, its inverse root is 0, and the weight is no matter; in float64 nothing of it happens."""
+    op = Op(
+        lambda x, w, b: torch.nn.functional.layer_norm(x, (x.shape[-1],), w, b),
+        {name: kst.tensors(*axes, dtypes=FLOAT32) for name, axes in AXES.items()},
+        name="layer_norm",
+    )
+    call = Call(tuple((name, TensorDescription((2,) * len(axes), torch.float32)) for name, axes in AXES.items()))
+    large = torch.finfo(torch.float32).max
+    values = dict(
+        x=torch.tensor([[1.0, 2.0], [large, 0.4]]), w=torch.tensor([0.1, large]), b=torch.tensor([1.0, -large / 2])
+    )
+    trial = Trial(op, lambda x, w, b: torch.stack([op.reference(x, w, b)[0], b]))
 
-    op = Op(scale, dict(x=kst.tensors("rows", "cols", dtypes=FLOAT32), w=kst.tensors("cols", dtypes=FLOAT32)))
-
-    def kernel(x, w):
-        result = scale(x, w)
-        overflowed = (
-            torch.isfinite(x).all(-1, keepdim=True) & torch.isfinite(w) & ~torch.isfinite((x * x).mean(-1))[:, None]
-        )
-        return torch.where(overflowed, torch.zeros_like(result), result)
-
-    assert check(kernel, op, oracles=["special_values"]).ok
+    assert special_values.check(trial, trial.launch(call, values=values)) == []
+    values["x"][1, 0] = torch.inf
+    assert special_values.check(trial, trial.launch(call, values=values))
 
 
 def test_a_finite_value_where_an_infinite_input_makes_torch_infinite_is_wrong():
