@@ -15,7 +15,7 @@ from strategies.fills import SPECIALS
 from strategies.layouts import CONTIGUOUS, LAYOUTS, WRITABLE, Layout, Plan, huge, layout
 from strategies.scalars import choices, epsilons, flags, rates, scales
 from strategies.shapes import BLOCKS
-from strategies.tensors import indices, masks, outputs, seeds, tensors
+from strategies.tensors import indices, masks, offsets, outputs, seeds, tensors
 from strategies.values import LANES, PATTERNS, Values
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "multiple_of",
     "name_of",
     "nonzero",
+    "offsets",
     "outputs",
     "positive",
     "probabilities",

@@ -169,7 +169,8 @@ class CallStrategy(SearchStrategy[Call]):
         self._specials = specials
         shapes = tuple(spec.axes for spec in self._specs.values())
         into = tuple(spec.into for spec in self._specs.values() if isinstance(spec.into, str))
-        self._frame = Frame((*shapes, *((dimension(name),) for name in into)), axes, max_elements, frozenset(into))
+        needed = frozenset(name for spec in self._specs.values() for name in spec.needed)
+        self._frame = Frame((*shapes, *((dimension(name),) for name in into)), axes, max_elements, needed)
         self._table = _plan_rows(tuple((len(spec.axes), layouts[name]) for name, spec in self._specs.items()))
 
     def __repr__(self) -> str:

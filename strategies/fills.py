@@ -32,7 +32,9 @@ SPECIALS = (
     "mixed",
 )
 #: How index tensors are filled, the simplest first.
-SPREADS = ("same", "edges", "few", "any", "ignored", "all_ignored", "unique")
+SPREADS = ("same", "edges", "few", "any", "ignored", "all_ignored", "unique", "unique_ignored")
+#: How offsets are filled: parts of one length, one part that holds everything, lengths of which many are 0.
+CUTS = ("even_cuts", "one_cut", "random_cuts")
 #: How masks are filled, beside all true (`ones`) and all false (`zeros`), the simplest first.
 SHADES = ("causal", "prefix", "dead_rows", "random")
 
@@ -133,8 +135,11 @@ def whole_values(
         return g.integers(max(low, -4), min(high, 4), (rows, n), endpoint=True)
     if name == "all_ignored" and ignore is not None:
         return numpy.full((rows, n), ignore, numpy.int64)
-    if name == "unique":
-        return low + g.permutation(high - low + 1)[: rows * n].reshape(rows, n)
+    if name in CUTS:
+        return _cuts(name, g, rows, n, high)
+    if name in ("unique", "unique_ignored"):
+        x = low + g.permutation(high - low + 1)[: rows * n].reshape(rows, n)
+        return x if name == "unique" or ignore is None else numpy.where(g.random((rows, n)) < 0.4, ignore, x)
     if name == "same":
         return numpy.full((rows, n), g.integers(low, high, endpoint=True), numpy.int64)
     if name == "edges":
@@ -147,6 +152,20 @@ def whole_values(
     if name == "ignored" and ignore is not None:
         x = numpy.where(g.random((rows, n)) < 0.4, ignore, x)
     return x
+
+
+def _cuts(name: str, g: Generator, rows: int, n: int, high: int) -> numpy.typing.NDArray[numpy.int64]:
+    """Rows that rise from 0 to `high`: where parts of an axis begin, and the end."""
+    if name == "even_cuts":
+        return numpy.tile(numpy.arange(n) * high // max(n - 1, 1), (rows, 1))
+    if name == "one_cut":
+        x = numpy.where(numpy.arange(n) > g.integers(0, max(n - 1, 1), (rows, 1)), high, 0)
+    else:
+        # a third of the cuts fall on another one: an empty part
+        x = g.integers(0, high, (rows, n), endpoint=True)
+        x = numpy.sort(numpy.where(g.random((rows, n)) < 0.33, x[:, :1], x), axis=1)
+    x[:, 0], x[:, -1] = 0, high
+    return x.astype(numpy.int64)
 
 
 def truth_values(pattern: str, name: str, seed: int, rows: int, n: int) -> numpy.typing.NDArray[numpy.bool_]:

@@ -21,6 +21,8 @@ from strategies.values import Values, check_names, draw_pins, draw_seed, styles
 #: The largest number of elements of a drawn tensor: interpreted kernels take about a microsecond for each.
 MAX_ELEMENTS = 4096
 _MASK = Domain("mask")
+_UNIQUE = (("ramp", "", 0), *[("random", "unique", 0)] * 3)
+_UNIQUE_IGNORED = (*_UNIQUE, *[("random", "unique_ignored", 0)] * 3, ("random", "all_ignored", 0))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,6 +40,14 @@ class TensorSpec:
     unique: bool
     special: bool
     values: tuple[str, ...] | None = None
+    cuts: bool = False
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The axes that have an entry in every call: one that is indexed, and the parts that another one is cut in."""
+        if self.cuts:
+            return tuple(name for axis in self.axes for name in axis.names)
+        return (self.into,) if isinstance(self.into, str) else ()
 
 
 class TensorStrategy(SearchStrategy[TensorDescription]):
@@ -47,8 +57,7 @@ class TensorStrategy(SearchStrategy[TensorDescription]):
         super().__init__()
         self.spec = spec
         self._text = text
-        needed = frozenset((spec.into,)) if isinstance(spec.into, str) else frozenset[str]()
-        self._own = (dict(axes), max_elements, needed)
+        self._own = (dict(axes), max_elements, frozenset(spec.needed))
         self._frame: Frame | None = None
 
     def __repr__(self) -> str:
@@ -86,6 +95,11 @@ def describe(
     """A description of an argument whose shape, dtype and plan are known; its values are drawn."""
     domain = spec.domain
     unique = False
+    if spec.cuts and isinstance(spec.into, str):
+        domain = whole(0, sizes[spec.into])
+        name = entry(data, fills.CUTS)
+        values = Values("random", name, 0 if name == "even_cuts" else draw_seed(data), (), domain, None)
+        return TensorDescription(shape, dtype, plan.layout(shape), values)
     if spec.into is not None:
         count = sizes[spec.into] if isinstance(spec.into, str) else spec.into
         if count < 1 and _product(shape):
@@ -101,7 +115,7 @@ def describe(
     lie = plan.layout(shape)
     if unique:
         lie = plan.layout(shape) if "expanded" not in lie.kinds else plans(len(shape), CONTIGUOUS)[0].layout(shape)
-        pattern, name, pin_count = ("ramp", "", 0) if integer(data, 0, 3) == 0 else ("random", "unique", 0)
+        pattern, name, pin_count = entry(data, _UNIQUE if spec.ignore is None else _UNIQUE_IGNORED)
     else:
         table_domain = whole(0, 0) if spec.into is not None else domain
         pattern, name, pin_count = entry(data, styles(dtype, lane, table_domain, spec.ignore, specials, spec.values))
@@ -201,6 +215,37 @@ def indices(
         special=False,
     )
     return _strategy("indices", spec, axes, sizes, max_elements)
+
+
+def offsets(
+    *axes: str | int,
+    into: str,
+    dtypes: Dtypes = INDICES,
+    layouts: tuple[str, ...] = CONTIGUOUS,
+) -> SearchStrategy[TensorDescription]:
+    """A strategy of offsets (`cu_seqlens`, `indptr`) that cut the axis `into` in parts, the last axis of the tensor.
+
+    They rise from 0 to the size of the axis; parts may be empty. For `sequences` parts write
+    `kst.offsets("sequences+1", into="tokens")`. There is at least one part. Raises InvalidArgument for anything else.
+    """
+    if not isinstance(into, str) or not into.isidentifier():
+        raise refuse("into", into, "give the name of the axis that the offsets cut in parts")
+    spec = TensorSpec(
+        axes=tuple(dimension(axis) for axis in axes),
+        dtypes=check_dtypes("dtypes", dtypes),
+        layouts=check_layouts("layouts", layouts),
+        domain=REAL,
+        optional=False,
+        dtype_group="indices",
+        into=into,
+        ignore=None,
+        unique=False,
+        special=False,
+        cuts=True,
+    )
+    if not spec.axes or spec.axes[-1].size(dict.fromkeys(spec.axes[-1].names, 1)) < 2:
+        raise refuse("axes", axes, "offsets have one entry more than there are parts: write 'sequences+1'")
+    return _strategy("offsets", spec, axes, None, MAX_ELEMENTS)
 
 
 def masks(

@@ -188,6 +188,43 @@ def test_indices_stay_inside_the_axis_with_ends_and_duplicates():
     assert any(1 < index.unique().numel() < index.numel() for index, _ in fills)
 
 
+def test_unique_indices_may_be_marked_as_ignored():
+    strategy = kst.calls(
+        {"slot": kst.indices("k", into="n", unique=True, ignore=-1)}, axes={"k": kst.at_most("n", min=1)}
+    )
+    slots = [call["slot"].fill() for call in sample(strategy, 200)[0]]
+    for slot in slots:
+        kept = slot[slot != -1]
+        assert kept.unique().numel() == kept.numel()
+    assert any(0 < int((slot == -1).sum()) < slot.numel() for slot in slots)
+    assert any(bool((slot == -1).all()) for slot in slots)
+    assert any(bool((slot != -1).all()) for slot in slots)
+
+
+def test_offsets_rise_from_0_to_the_end_of_the_axis_that_they_cut():
+    strategy = kst.calls(
+        {"x": kst.tensors("tokens", "cols"), "starts": kst.offsets("sequences+1", into="tokens", dtypes=(torch.int32,))}
+    )
+    lengths = []
+    for call in sample(strategy, 300)[0]:
+        starts, tokens = call["starts"].fill(), call.sizes["tokens"]
+        assert starts.dtype == torch.int32
+        assert starts.numel() == call.sizes["sequences"] + 1 >= 2
+        assert (int(starts[0]), int(starts[-1])) == (0, tokens)
+        assert bool((starts.diff() >= 0).all())
+        lengths.append(starts.diff())
+    assert any(bool((n == 0).any()) and int(n.sum()) > 9 for n in lengths)
+    assert any(n.numel() > 3 and int(n.max()) == int(n.sum()) > 9 for n in lengths)
+    assert any(int(n.sum()) == 0 for n in lengths)
+    assert any(n.unique().numel() > 3 for n in lengths)
+
+
+@pytest.mark.parametrize(("axes", "into"), [((1,), "n"), ((), "n"), (("k+1",), 3)])
+def test_offsets_of_no_parts_are_refused(axes, into):
+    with pytest.raises(InvalidArgument):
+        kst.offsets(*axes, into=into)
+
+
 def test_unique_indices_are_unique():
     strategy = kst.calls({"index": kst.indices("k", into="n", unique=True)}, axes={"k": kst.at_most("n")})
 
