@@ -4,3 +4,4 @@ from kernels_cuda.vector_add import vector_add as vector_add_cuda
 
 test_vector_add_triton = vector_add.conformance(kernels_triton.vector_add)
 test_vector_add_cuda = vector_add.conformance(vector_add_cuda)
+test_vector_add_agreement = vector_add.agreement(kernels_triton.vector_add, vector_add_cuda)
