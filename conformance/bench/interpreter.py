@@ -14,12 +14,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conformance.trial import Trial
 
 # CPU seconds for one number, and repetitions of which the best counts
 _SECONDS, _ROUNDS = 0.25, 4
-# an id of the suite has 16 examples here (the number that the interpreter's targets were set with)
-_EXAMPLES = 16
+# examples of an id of the suite (as in the profile `ci`), and the seeds they are drawn from; both regimes run the same
+_EXAMPLES, _SEEDS = 100, (0, 1, 2)
+_WARM_UP = 16
 _OPS = ("vector_add", "softmax", "rms_norm", "matmul")
 
 
@@ -43,7 +47,7 @@ def _stock() -> dict[str, Any]:
     """Triton's own interpreter, untraced."""
     from conformance.bench.interpreter_cases import cases
 
-    return {"cases": {case.name: best(case.run) for case in cases()}, "rate": _stock_rate()}
+    return {"cases": {case.name: best(case.run) for case in cases()}, "rate": _suite_rate(_plain)}
 
 
 def _ours() -> dict[str, Any]:
@@ -71,67 +75,52 @@ def _ours() -> dict[str, Any]:
         return run
 
     times = {case.name: (best(case.run), best(traced(case))) for case in cases()}
-    return {"cases": times, "rate": _suite_rate()}
+    return {"cases": times, "rate": _suite_rate(_conforming)}
 
 
-def _suite_rate() -> float:
-    """Examples per CPU second of the launch tests of the four seed ops in float32, drawing and judging included."""
-    import torch
-
-    import conformance
+def _suite_rate(run: Callable[[Trial, int, int], int]) -> float:
+    """Examples per CPU second of `run(trial, examples, seed)` over the four seed ops in float32."""
     import kernels_triton
     from conformance import ops
+    from conformance.trial import Trial
 
-    def check(examples: int) -> int:
-        done = 0
-        for name in _OPS:
-            report = conformance.check(
-                getattr(kernels_triton, name),
-                getattr(ops, name),
-                examples=examples,
-                oracles=["launch"],
-                dtypes=[torch.float32],
-            )
-            if not report.ok:
-                raise AssertionError(f"{name}: {report.findings[0].summary}")
-            done += sum(result.examples for result in report.results)
-        return done
+    def suite(examples: int, seed: int) -> int:
+        trials = [Trial(getattr(ops, name), getattr(kernels_triton, name)) for name in _OPS]
+        return sum(run(trial, examples, seed) for trial in trials)
 
-    check(_EXAMPLES)  # imports and first recordings belong to the start of a run, not to its rate
+    suite(_WARM_UP, len(_SEEDS))  # imports and first recordings belong to the start of a run, not to its rate
     started = time.process_time()
-    return check(_EXAMPLES * 16) / (time.process_time() - started)
-
-
-def _stock_rate() -> float:
-    """The rate of a plain Hypothesis test of the same ops and kernels: draw, build, reference, launch; no judging."""
-    import kernels_triton
-    from conformance import ops
-
-    started = time.process_time()
-    done = sum(_examples(getattr(ops, name), getattr(kernels_triton, name)) for name in _OPS)
+    done = sum(suite(_EXAMPLES, seed) for seed in _SEEDS)
     return done / (time.process_time() - started)
 
 
-def _examples(op: Any, kernel: Callable[..., Any]) -> int:
-    """How many examples of a plain Hypothesis test of a kernel ran."""
+def _conforming(trial: Trial, examples: int, seed: int) -> int:
+    """How many examples the id `float32-launch` judged: drawn, placed, launched, traced, and held to every oracle."""
     import torch
-    from hypothesis import HealthCheck, given, settings
 
-    import strategies as kst
+    from conformance import case, lanes
 
-    done = 0
+    outcome = case.run(trial, lanes.LANES["launch"], torch.float32, examples=examples, seed=seed)
+    if outcome.findings:
+        raise AssertionError(f"{trial.name}: {outcome.findings[0].summary}")
+    return outcome.result.examples
 
-    @settings(max_examples=_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(kst.calls(op.inputs, axes=op.axes, dtype=torch.float32))
-    def run(call: kst.Call) -> None:
-        nonlocal done
-        arguments = call.build().values()
-        op.reference(*arguments)
-        kernel(*arguments)
-        done += 1
 
-    run()
-    return done
+def _plain(trial: Trial, examples: int, seed: int) -> int:
+    """How many examples a plain property test ran: the same calls, built, given to the reference and the kernel."""
+    import torch
+
+    from conformance import lanes
+    from conformance.explore import explore
+    from conformance.launch import invoke
+
+    def run(call: Any) -> list[Any]:
+        arguments = call.build()
+        invoke(trial.op.reference, trial.op.reference_arguments(call, arguments))
+        invoke(trial.kernel, arguments)
+        return []
+
+    return explore(lanes.LANES["launch"].draw(trial, torch.float32), run, examples=examples, seed=seed).examples
 
 
 def _child(regime: str) -> dict[str, Any]:
