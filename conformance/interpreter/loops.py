@@ -1,121 +1,97 @@
-"""Variables of `range` loops: integers with a width, as the compiler makes them, not Python's.
+"""`for i in range(...)`: the variable is a scalar with a type, as the compiler makes it, not Python's integer.
 
-The compiler gives `for i in range(...)` a scalar of the bounds' type: it has `.to()` and `.dtype`, and `//` and `%`
-truncate towards zero. (`tl.static_range` is unrolled, and its variable is a Python integer for the compiler, too.)
+It takes the type of the bounds, has `.to()` and `.dtype`, and computes as every scalar does: `//` and `%` truncate
+towards zero, `/` gives a float, a sum wraps. (`tl.static_range` is unrolled, and its variable is a Python integer for
+the compiler, too.) What the tape asks of the bounds is how often the loop runs: launches that differ in a bound and
+not in the number of iterations replay one tape.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import triton.language as tl
 import triton.runtime.interpreter as stock
 
-
-def quotient(a: int, b: int) -> int:
-    """a / b, truncated towards zero."""
-    whole = abs(a) // abs(b)
-    return whole if (a < 0) == (b < 0) else -whole
+from conformance.interpreter.builder import Array, Builder, numpy_dtype
 
 
-def remainder(a: int, b: int) -> int:
-    """a - quotient(a, b) * b, which has the sign of a."""
-    return a - quotient(a, b) * b
+def _bounds(values: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Start, stop and step; `options` may have tl.range's names for them."""
+    given = [v.value if isinstance(v, tl.constexpr) else v for v in values]
+    given += [None] * (3 - len(given))
+    first, second, step = (
+        options[name] if value is None and name in options else value
+        for name, value in zip(("arg1", "arg2", "step"), given, strict=True)
+    )
+    step = 1 if step is None else step.value if isinstance(step, tl.constexpr) else step
+    return (0, first, step) if second is None else (first, second, step)
 
 
-def _width(value: Any) -> Any:
-    """The integer type that a bound of a loop has for the compiler."""
-    if isinstance(value, LoopIndex):
+def _integral(value: Any) -> bool:
+    if isinstance(value, tl.tensor):
+        return value.dtype.is_int() and not value.type.is_block()
+    return isinstance(value, int)
+
+
+def _type(value: Any) -> Any:
+    """The integer type that a bound has for the compiler."""
+    if isinstance(value, tl.tensor):
         return value.dtype
-    if isinstance(value, tl.tensor) and value.dtype.is_int():
-        return value.dtype
-    if isinstance(value, int) and not -(2**31) <= value < 2**31:
-        return tl.int64
-    return tl.int32
+    return tl.int32 if -(2**31) <= value < 2**31 else tl.int64
 
 
-def _wider(a: Any, b: Any) -> Any:
-    return stock.interpreter_semantic.integer_promote_impl(a, b)
+def _iterations(start: Array, stop: Array, step: Array) -> Array:
+    first, last, by = (v.astype(np.int64) for v in (start, stop, step))
+    if not by.all():
+        raise ValueError("the step of a range is zero")
+    span = np.where(by > 0, last - first, first - last)
+    return np.asarray(np.maximum(-(-span // np.abs(by)), 0))
 
 
-class LoopIndex(int):
-    """The value of a loop's variable, and what arithmetic of it with integers and constexprs gives.
-
-    Everything that is not defined here is that of the Python integer: comparisons, indexing, truth, and operations
-    with tensors, which make a scalar of it.
-    """
-
-    dtype: Any
-
-    def __new__(cls, value: int, dtype: Any) -> LoopIndex:
-        """An integer of a type of Triton's."""
-        self = super().__new__(cls, value)
-        self.dtype = dtype
-        return self
-
-    @property
-    def type(self) -> Any:
-        """The type of the scalar."""
-        return self.dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """No dimensions."""
-        return ()
-
-    def to(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        """The scalar tensor of another type."""
-        value = int(self)
-        if self.dtype.is_int_unsigned():
-            value %= 1 << self.dtype.primitive_bitwidth
-        return stock.interpreter_semantic.scalar_constant(value, self.dtype).to(dtype, *args, **kwargs)
-
-    cast = to
-
-    def __neg__(self) -> LoopIndex:
-        return LoopIndex(-int(self), self.dtype)
-
-    def __invert__(self) -> LoopIndex:
-        return LoopIndex(~int(self), self.dtype)
+def _constant(builder: Builder, value: int, dtype: Any) -> Any:
+    if dtype.is_int_unsigned():
+        value %= 1 << dtype.primitive_bitwidth
+    array = np.array([[value]], np.int64).astype(numpy_dtype(dtype))
+    return tl.tensor(builder.recording.constant(array, dtype), dtype)
 
 
-def _operator(compute: Callable[[int, int], int], reflected: bool) -> Callable[[LoopIndex, Any], Any]:
-    def operate(self: LoopIndex, other: Any) -> Any:
-        value = other.value if isinstance(other, tl.constexpr) else other
-        if not isinstance(value, int):
-            return NotImplemented
-        a, b = (int(value), int(self)) if reflected else (int(self), int(value))
-        result = compute(a, b)
-        return LoopIndex(result, _wider(_wider(self.dtype, _width(value)), _width(result)))
-
-    return operate
-
-
-_OPERATORS: dict[str, Callable[[int, int], int]] = {
-    "add": int.__add__,
-    "sub": int.__sub__,
-    "mul": int.__mul__,
-    "and": int.__and__,
-    "or": int.__or__,
-    "xor": int.__xor__,
-    "lshift": int.__lshift__,
-    "rshift": int.__rshift__,
-    "floordiv": quotient,
-    "mod": remainder,
-}
-for _name, _compute in _OPERATORS.items():
-    setattr(LoopIndex, f"__{_name}__", _operator(_compute, reflected=False))
-    setattr(LoopIndex, f"__r{_name}__", _operator(_compute, reflected=True))
-
-
-def loop(function: Callable[..., Iterable[Any]], *bounds: Any, **options: Any) -> Iterable[Any]:
-    """What `for i in function(*bounds, **options)` iterates over, `function` being `range` or `tl.range`."""
-    values = function(*bounds, **options)
-    if not isinstance(values, builtins.range):
-        return values
+def loop(builder: Builder, function: Callable[..., Iterable[Any]], *values: Any, **options: Any) -> Iterable[Any]:
+    """What `for i in function(*values, **options)` iterates over, `function` being `range` or `tl.range`."""
+    if function is not builtins.range and function is not tl.range:
+        return function(*values, **options)  # a function of the kernel's author that is called so
+    bounds = _bounds(values, options)
+    if not all(map(_integral, bounds)):
+        return function(*values, **options)
     dtype = tl.int32
-    for bound in (*bounds, options.get("step")):
-        dtype = _wider(dtype, _width(bound.value if isinstance(bound, tl.constexpr) else bound))
-    return (LoopIndex(value, dtype) for value in values)
+    for bound in bounds:
+        dtype = stock.interpreter_semantic.integer_promote_impl(dtype, _type(bound))
+    known = [_known(builder, bound) for bound in bounds]
+    start, stop, step = known
+    if start is not None and stop is not None and step is not None:
+        return (_constant(builder, value, dtype) for value in range(start, stop, step))
+    scalars = [
+        _constant(builder, k, dtype) if k is not None else b.to(dtype) for k, b in zip(known, bounds, strict=True)
+    ]
+    count = builder.recording.emit(_iterations, [s.handle for s in scalars], tl.int64)
+    times = builder.recording.guard(count, int)
+    if start is not None and step is not None:
+        return (_constant(builder, start + i * step, dtype) for i in range(times))
+    return _counted(scalars[0], scalars[2], times)
+
+
+def _known(builder: Builder, bound: Any) -> int | None:
+    """The value of a bound that is the same in every launch of the tape."""
+    if not isinstance(bound, tl.tensor):
+        return int(bound)
+    return int(builder.recording.guard(bound.handle, int)) if bound.handle.constant else None
+
+
+def _counted(value: Any, step: Any, times: int) -> Iterator[Any]:
+    for i in range(times):
+        if i:
+            value = value + step
+        yield value

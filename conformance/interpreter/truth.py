@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,7 @@ class Words:
 
     def __init__(self, builder: Blocks) -> None:
         self.builder = builder
-        self.loop = loops.loop
+        self.loop = functools.partial(loops.loop, builder)
 
     def both(self, word: str, *operands: Callable[[], Any]) -> Any:
         """`a and b`, `a or b`: the last constant that decides, or the operands joined elementwise."""

@@ -7,7 +7,9 @@ import torch
 import triton
 import triton.language as tl
 
-from conformance.interpreter import loops
+from triton.runtime.errors import InterpreterError
+
+from conformance.interpreter.launcher import kernel_of
 from tests.interpreter.observing import observed
 
 
@@ -99,12 +101,61 @@ def test_a_loop_variable_has_the_type_of_its_bounds():
     assert o.tolist() == [1.5, 2.0**40]
 
 
+@triton.jit
+def quotients(o, a, b):
+    for k in range(a, a + 1):
+        for j in range(b, b + 1):
+            tl.store(o, k // j)
+            tl.store(o + 1, k % j)
+
+
 @pytest.mark.parametrize(("a", "b"), [(7, 2), (-7, 2), (7, -2), (-7, -2), (-6, 3), (0, -5)])
 def test_quotient_and_remainder_are_those_of_c(a, b):
-    index = loops.LoopIndex(a, tl.int32)
-    assert index // b == a // loops.LoopIndex(b, tl.int32) == int(a / b)
-    assert index % b == a % loops.LoopIndex(b, tl.int32) == a - int(a / b) * b
-    assert type(index - 1) is type(1 - index) is type(-index) is loops.LoopIndex
+    o = torch.zeros(2, dtype=torch.int32)
+    quotients[(1,)](o, a, b)
+    assert o.tolist() == [int(a / b), a - int(a / b) * b]
+
+
+@triton.jit
+def scalars(o, n):
+    for k in range(n):
+        tl.store(o, k / 4)
+        tl.store(o + 1, (k == 0).to(tl.float32))
+        tl.store(o + 2, tl.minimum(k, 2).to(tl.float32))
+        tl.store(o + 3, ((k + 2147483646) < 0).to(tl.float32))
+
+
+def test_everything_computed_from_a_loop_variable_is_a_scalar():
+    o = torch.zeros(4)
+    scalars[(1,)](o, 4)
+    assert o.tolist() == [0.75, 0.0, 2.0, 1.0]
+
+
+@triton.jit
+def tiles(x, o, n, B: tl.constexpr):
+    for start in range(0, n, B):
+        i = start + tl.arange(0, B)
+        tl.store(o + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+def test_launches_of_as_many_iterations_replay_one_tape():
+    for n in (17, 20, 32, 24, 31):
+        x, o = torch.randn(n), torch.empty(n)
+        tiles[(1,)](x, o, n, B=16)
+        assert torch.equal(o, x * 2)
+    (root,) = kernel_of(tiles).roots.values()
+    assert len(root.children) == 1
+
+
+@triton.jit
+def still(o, n):
+    for k in range(0, 4, n):
+        tl.store(o, k)
+
+
+def test_a_step_of_zero_is_an_error():
+    with pytest.raises(InterpreterError, match="step of a range is zero"):
+        still[(1,)](torch.zeros(1, dtype=torch.int32), 0)
 
 
 def test_host_code_of_the_same_module_keeps_its_range():
