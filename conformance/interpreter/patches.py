@@ -11,6 +11,7 @@ import triton.runtime.interpreter as stock
 
 from conformance.interpreter import blocks
 from conformance.interpreter.launcher import Interpreter, run
+from conformance.interpreter.phrases import Phrases
 
 
 class _Kept:
@@ -33,6 +34,7 @@ def patch(machine: Interpreter) -> None:
             builder, given, axis, combine_fn, reverse
         )
     _patch_tensor(machine)
+    Phrases(builder).install()
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
         if not warmup:

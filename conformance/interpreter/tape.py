@@ -79,7 +79,9 @@ class Handle:
     @property
     def data(self) -> np.ndarray[Any, Any]:
         """The value of every program, for printing and for Triton code that looks at it."""
-        value: np.ndarray[Any, Any] = self.recording.values[self.slot]
+        recording = self.recording
+        recording.asked += 1
+        value: np.ndarray[Any, Any] = recording.values[self.slot]
         return value
 
     def set_attr(self, key: str, value: Any) -> None:
@@ -117,6 +119,7 @@ class Recording:
         self.values = batch.values
         self.freed: list[int] = []
         self.widest = 1
+        self.asked = 0  # how often a value was looked at
         path: list[Node] = []
         node: Node | None = batch.node
         while node is not None:
@@ -183,6 +186,7 @@ class Recording:
     def guard(self, handle: Handle, kind: type) -> Any:
         """The value of a scalar that Python asks for; programs with another value go on later, in their own batch."""
         node = self.node
+        self.asked += 1
         if handle.constant:
             return kind(self.values[handle.slot].reshape(-1)[0])
         if not self.live:

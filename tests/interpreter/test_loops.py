@@ -6,7 +6,6 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-
 from triton.runtime.errors import InterpreterError
 
 from conformance.interpreter.launcher import kernel_of
