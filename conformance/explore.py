@@ -12,11 +12,12 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import FlakyFailure, StopTest
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
 from conformance.failures import ConformanceFailure
 from conformance.oracles.objection import Objection
-from strategies.choices import Data, entry
+from strategies.choices import FAR, Data, entry
 
 # Examples drawn after the first objection, in search of other kinds: faults that come together show within a few.
 _AFTER_FIRST = 20
@@ -26,7 +27,7 @@ _SHRINK_SECONDS = 20.0
 
 # Calls in one of Hypothesis's own examples, which costs about as much as drawing and judging two or three small calls;
 # the first is the simplest, the last the most usual. A climb changes a choice at a time, and takes one call a time.
-_SIZES = (1, 2, 4, *[8] * 13)
+_SIZES = (1, 2, 4, *[16] * 13)
 _ONE = (1,)
 
 Check = Callable[[Any], list[Objection]]
@@ -53,9 +54,12 @@ class Exploration:
     interrupted: bool = False
 
 
-def _settings(examples: int, *phases: Phase, database: ExampleDatabase | None = None) -> hypothesis.settings:
+def _settings(
+    examples: int, *phases: Phase, database: ExampleDatabase | None = None, backend: str = "hypothesis"
+) -> hypothesis.settings:
     return hypothesis.settings(
         max_examples=examples,
+        backend=backend,
         phases=phases,
         database=database,
         deadline=None,
@@ -119,9 +123,13 @@ def explore(
 
     try:
         with contextlib.suppress(_Enough):
-            batches = _Batches(strategy, _SIZES if target is None else _ONE)
             # one more: the example that says that there are enough
-            _run(batches, collect, _settings(examples + 1, Phase.generate, Phase.target), seed)
+            if target is None:
+                batches = _Batches(strategy, _SIZES, lambda: examples - result.examples)
+                _run(batches, collect, _settings(examples + 1, Phase.generate, backend=_BACKEND), seed)
+            else:
+                settings = _settings(examples + 1, Phase.generate, Phase.target)
+                _run(_Batches(strategy, _ONE), collect, settings, seed)
         if broken:
             raise broken[0]
         if shrink and not stop_at_first:
@@ -163,22 +171,44 @@ def _shrink(
 
 
 class _Batches(SearchStrategy[Batch]):
-    """A strategy of calls, as many as one of `sizes` says, each with the choices that made it."""
+    """A strategy of calls, as many as one of `sizes` says and not more than `left`, each with the choices behind it."""
 
-    def __init__(self, strategy: SearchStrategy[Any], sizes: tuple[int, ...]) -> None:
+    def __init__(
+        self, strategy: SearchStrategy[Any], sizes: tuple[int, ...], left: Callable[[], int] = lambda: max(_SIZES)
+    ) -> None:
         super().__init__()
         self._strategy = strategy
         self._sizes = sizes
+        self._left = left
 
     def do_draw(self, data: Data) -> Batch:
         """A batch of calls."""
         batch = []
-        for _ in range(entry(data, self._sizes)):
+        for _ in range(max(1, min(entry(data, self._sizes), self._left()))):
             start = len(data.nodes)
             # not data.draw: Hypothesis copies one drawn part of an example over another, and would repeat whole calls
             call = self._strategy.do_draw(data)
             batch.append((call, tuple([node.value for node in data.nodes[start:]])))
         return tuple(batch)
+
+
+class _Even(HypothesisProvider):
+    """Draws the entries of tables evenly, and everything else as Hypothesis does.
+
+    Its own provider comes to the same numbers, by a distribution that it first has to cut to the table, and an engine
+    that asks another one for its examples neither repeats parts of an example in the next nor looks for examples that
+    are as small as can be: with tables, those are calls that have been judged (a third of the calls that it drew).
+    """
+
+    def draw_integer(self, min_value: int | None = None, max_value: int | None = None, **options: Any) -> int:
+        """An integer between the bounds."""
+        if min_value != FAR or max_value is None or self._random is None:
+            return super().draw_integer(min_value, max_value, **options)
+        return FAR + int(self._random.random() * (max_value - FAR + 1))
+
+
+_BACKEND = "conformance"
+AVAILABLE_PROVIDERS[_BACKEND] = _Even
 
 
 class _Start(ExampleDatabase):

@@ -24,7 +24,7 @@ T = TypeVar("T")
 # Hypothesis favours integers near zero (6.170 by a heavy-tailed distribution, even between bounds), and those that
 # stand as literals in the code under test. Tables say how often each entry is to come, so indices are drawn from a
 # range where both effects vanish: far out it draws evenly.
-_FAR = 2**64
+FAR = 2**64
 
 
 def integer(data: Data, low: int, high: int) -> int:
@@ -33,7 +33,7 @@ def integer(data: Data, low: int, high: int) -> int:
     It is drawn even where they are equal: of two draws Hypothesis takes the one with fewer choices for the simpler, so
     a large size must not save the choices that depend on it. `high - low` must stay below 2**20.
     """
-    return data.draw_integer(_FAR, _FAR + high - low, shrink_towards=_FAR) - _FAR + low
+    return data.draw_integer(FAR, FAR + high - low, shrink_towards=FAR) - FAR + low
 
 
 def entry(data: Data, table: Sequence[T]) -> T:
