@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
+from unittest import SkipTest
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
@@ -100,8 +101,6 @@ def explore(
     def collect(batch: Batch) -> None:
         nonlocal extra
         for call, drawn in batch:
-            if broken or result.examples == examples or (result.found and extra == 0):
-                raise _Enough
             if call in seen:
                 continue
             seen.add(call)
@@ -120,15 +119,16 @@ def explore(
                 hypothesis.target(value, label="error over bound")
             if progress is not None:
                 progress()
+            if result.examples == examples or (result.found and extra == 0):
+                raise _Enough
 
     try:
         with contextlib.suppress(_Enough):
-            # one more: the example that says that there are enough
             if target is None:
                 batches = _Batches(strategy, _SIZES, lambda: examples - result.examples)
-                _run(batches, collect, _settings(examples + 1, Phase.generate, backend=_BACKEND), seed)
+                _run(batches, collect, _settings(examples, Phase.generate, backend=_BACKEND), seed)
             else:
-                settings = _settings(examples + 1, Phase.generate, Phase.target)
+                settings = _settings(examples, Phase.generate, Phase.target)
                 _run(_Batches(strategy, _ONE), collect, settings, seed)
         if broken:
             raise broken[0]
@@ -229,8 +229,11 @@ class _Start(ExampleDatabase):
         """Nothing: there is no later run."""
 
 
-class _Enough(Exception):
-    """Tells Hypothesis that as many calls have been judged as were asked for."""
+class _Enough(SkipTest):
+    """Tells Hypothesis that as many calls have been judged as were asked for.
+
+    It takes a skip for what ends a test at once, where it would run a failing example twice more and word it.
+    """
 
 
 class _Objected(Exception):
