@@ -66,10 +66,17 @@ class Memory(Shapes):
         inputs, origin, first = self._inputs(ptrs, mask, other)
         chosen, masked, filled = isinstance(origin, Handle), mask is not None, other is not None
         junk, tainted = poison(dtype), isinstance(ptrs.derived, Handle)
+        plain = ordered is None and not chosen and dtype.itemsize == width
 
         def load(ptr: Array, *rest: Array) -> Array:
             launch = machine.launch
             allowed = rest[first - 1] if masked else None
+            if launch.tracer is not None and plain and (not tainted or rest[first - 2] is None):
+                elements = launch.tracer.gather(ptr, allowed, origin, dtype)
+                if elements is not None:
+                    if allowed is None:
+                        return elements
+                    return np.where(allowed, elements, rest[-1] if filled else junk if launch.poison else dtype.type(0))
             n = max([ptr.shape[0], *[v.shape[0] for v in rest[first - 1 :]]])
             lanes = (n, *(shape or (1,)))
             ptr = full(ptr, lanes)
@@ -114,6 +121,7 @@ class Memory(Shapes):
         dtype, width = self._access(ptrs)
         inputs, origin, first = self._inputs(ptrs, value, mask)
         chosen, masked, tainted = isinstance(origin, Handle), mask is not None, isinstance(ptrs.derived, Handle)
+        plain = ordered is None and not chosen
 
         def store(ptr: Array, *rest: Array) -> None:
             launch = machine.launch
@@ -122,6 +130,13 @@ class Memory(Shapes):
             data = full(rest[first - 1], lanes)
             legal = full(rest[-1], lanes) if masked else None
             if launch.tracer is not None:
+                if (
+                    plain
+                    and data.dtype.itemsize == width
+                    and (not tainted or rest[first - 2] is None)
+                    and launch.tracer.scatter(ptr, data, legal, origin, site)
+                ):
+                    return
                 allowed = legal
                 where = rest[0] if chosen else origin
                 if ordered is None:

@@ -174,10 +174,7 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
     def _chosen_origin(self, condition: Handle, one: Handle, other: Handle) -> Any:
         if not isinstance(one.origin, Handle) and one.origin == other.origin:
             return one.origin
-        numbers = [
-            o if isinstance(o, Handle) else self.recording.constant(np.array([[-1 if o is None else o]]), tl.int32)
-            for o in (one.origin, other.origin)
-        ]
+        numbers = [o if isinstance(o, Handle) else self._numbered(o) for o in (one.origin, other.origin)]
         return self.recording.emit(np.where, (condition, *numbers), tl.int32, condition.shape)
 
     def create_idiv(self, lhs: Handle, rhs: Handle) -> Handle:
@@ -269,7 +266,14 @@ class Builder(stock.InterpreterBuilder):  # type: ignore[misc]
         result = self.recording.emit(lambda a: np.ascontiguousarray(a).view(dtype), (src,), target, src.shape)
         if target.is_ptr() and src.dtype.scalar.is_ptr():
             result.origin = src.origin
+            if not isinstance(src.origin, Handle) and result.get_element_ty() != src.get_element_ty():
+                # an address between two elements of the tensor may come of it: what a block of origins says is
+                # judged address by address
+                result.origin = self._numbered(src.origin)
         return result
+
+    def _numbered(self, origin: int | None) -> Handle:
+        return self.recording.constant(np.array([[-1 if origin is None else origin]]), tl.int32)
 
     create_ptr_to_int = create_bitcast
 

@@ -117,7 +117,7 @@ class Hazards:
                 return
         first = lanes[0]
         mine = int(stamps[first]) if isinstance(stamps, np.ndarray) else int(stamps)
-        index = shadow.view.index(int(numbers[first]))
+        index = shadow.elements.index(int(numbers[first]))
         self.note(
             kind, shadow.name, place, len(lanes), f"element {index} {text}", [mine, int(others[first])], index=index
         )
@@ -140,6 +140,7 @@ class Hazards:
                     place,
                     "is read, and nobody wrote it",
                 )
+        shadow.last_read = self.base
         other = (writer > self.base) & (writer != stamps)
         if other.any():
             self._clash(
@@ -170,25 +171,28 @@ class Hazards:
         """Judge and note a store to elements."""
         if not shadow.touched:
             shadow.touch()
-        writer = shadow.writer[numbers]
-        clash = (writer > self.base) & (writer != stamps)
-        if clash.any():
-            self._clash(
-                Kind.WRITE_CONFLICT, shadow, numbers, stamps, writer, clash, place, "is written by two programs"
-            )
-        reader = shadow.reader[numbers]
-        hazard = (reader > self.base) & (reader != stamps)
-        if hazard.any():
-            self._clash(
-                Kind.WRITE_AFTER_READ,
-                shadow,
-                numbers,
-                stamps,
-                reader,
-                hazard,
-                place,
-                "is written by one program after another one read it",
-            )
+        if shadow.last_write == self.base:
+            writer = shadow.writer[numbers]
+            clash = (writer > self.base) & (writer != stamps)
+            if clash.any():
+                self._clash(
+                    Kind.WRITE_CONFLICT, shadow, numbers, stamps, writer, clash, place, "is written by two programs"
+                )
+        if shadow.last_read == self.base:
+            reader = shadow.reader[numbers]
+            hazard = (reader > self.base) & (reader != stamps)
+            if hazard.any():
+                self._clash(
+                    Kind.WRITE_AFTER_READ,
+                    shadow,
+                    numbers,
+                    stamps,
+                    reader,
+                    hazard,
+                    place,
+                    "is written by one program after another one read it",
+                )
+        shadow.last_write = self.base
         shadow.writer[numbers] = stamps
         if numbers.size < 2 or (numbers[1:] > numbers[:-1]).all():
             return
@@ -260,6 +264,7 @@ class Hazards:
                 place,
                 "is written by one program and updated atomically by another",
             )
+        shadow.last_write = self.base
         shadow.writer[numbers] = stamps
         shadow.atomic[numbers] = stamps
 

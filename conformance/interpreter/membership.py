@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -12,34 +13,28 @@ Array = np.ndarray[Any, Any]
 
 # spans up to this many elements are looked up in a table (4 MiB of int32), longer ones by arithmetic
 _TABLE = 1 << 20
+# of tensors up to this size, with strides up to this, many calls of a run have the same shape and strides
+_SHARED = 1 << 13
 
 
-class View:
-    """The addresses of a tensor's logical elements. Elements are numbered; `index` gives a number's logical index.
+class Elements:
+    """The offsets of a tensor's logical elements from the first, in elements. Elements are numbered; `index` gives a
+    number's logical index.
 
-    `dense` views fill their span: any address between `first` and `last` that is aligned is an element.
+    `dense` ones fill their span.
     """
 
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.shape, self.strides = tuple(tensor.shape), tuple(tensor.stride())
-        self.item, self.first = tensor.element_size(), tensor.data_ptr()
-        self.numel = math.prod(self.shape)
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        self.shape, self.strides = shape, strides
+        self.numel = math.prod(shape)
         self._table: Array | None = None
         self._offsets: Array | None = None
-        if self.numel and tensor.is_contiguous():
-            sizes = zip(self.strides, self.shape, range(len(self.shape)), strict=True)
-            self.axes = [axis for axis in sizes if axis[1] > 1]
-            self.span = self.count = self.numel
-            self.last = self.first + (self.numel - 1) * self.item
-            self.nested = self.dense = True
-            return
         # (stride, size, axis) of the axes that move, outermost in memory first
         self.axes = sorted(
-            ((st, n, i) for i, (st, n) in enumerate(zip(self.strides, self.shape, strict=True)) if n > 1 and st > 0),
-            reverse=True,
+            ((st, n, i) for i, (st, n) in enumerate(zip(strides, shape, strict=True)) if n > 1 and st > 0),
+            key=lambda axis: (-axis[0], axis[2]),
         )
         self.span = sum(st * (n - 1) for st, n, _ in self.axes) + 1 if self.numel else 0
-        self.last = self.first + (self.span - 1) * self.item  # address of the last element
         self.count = math.prod(n for _, n, _ in self.axes) if self.numel else 0
         inner, nested = 0, True
         for stride, size, _ in reversed(self.axes):
@@ -57,8 +52,12 @@ class View:
             offsets = (offsets[:, None] + stride * np.arange(size)).ravel()
         return offsets
 
+    @property
+    def table(self) -> Array | None:
+        """Element number by offset, -1 in gaps; None for dense elements and for a span that is too long for it."""
+        return None if self.dense or self.span > _TABLE else self._lookup()
+
     def _lookup(self) -> Array:
-        """Element number by offset, -1 in gaps; made when it is first needed."""
         if self._table is None:
             table = np.full(self.span, -1, np.int32)
             offsets = self._all_offsets()
@@ -79,17 +78,11 @@ class View:
             self._lookup()
         return self.count
 
-    def numbers(self, addresses: Array) -> Array:
-        """The element number of each address, -1 where it is no element."""
-        offset = addresses - self.first
+    def numbers(self, element: Array) -> Array:
+        """The element number of each offset, -1 where it is no element's."""
         if not self.numel:
-            return np.full(offset.shape, -1, np.int64)
-        if self.item > 1:
-            element = offset // self.item
-            bad = element * self.item != offset
-        else:
-            element, bad = offset, np.zeros(offset.shape, np.bool_)
-        bad |= (element < 0) | (element >= self.span)
+            return np.full(element.shape, -1, np.int64)
+        bad = (element < 0) | (element >= self.span)
         if self.dense:
             return np.where(bad, -1, element)
         if self._offsets is not None:
@@ -127,3 +120,28 @@ class View:
         for _, size, axis in reversed(self.axes):
             flat, result[axis] = divmod(flat, size)
         return tuple(int(i) for i in result)
+
+
+_shared = functools.lru_cache(maxsize=1024)(Elements)
+
+
+class View:
+    """The addresses of a tensor's logical elements, from `first` to `last`."""
+
+    __slots__ = ("elements", "first", "item", "last")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        shape, strides = tuple(tensor.shape), tensor.stride()
+        self.item, self.first = tensor.element_size(), tensor.data_ptr()
+        small = math.prod(shape) <= _SHARED and max(strides, default=0) <= _SHARED
+        self.elements = (_shared if small else Elements)(shape, strides)
+        self.last = self.first + (self.elements.span - 1) * self.item  # address of the last element
+
+    def numbers(self, addresses: Array) -> Array:
+        """The element number of each address, -1 where it is no element."""
+        offset = addresses - self.first
+        if self.item == 1:
+            return self.elements.numbers(offset)
+        element = offset // self.item
+        number = self.elements.numbers(element)
+        return np.where(element * self.item != offset, -1, number)

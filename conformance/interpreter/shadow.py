@@ -13,6 +13,18 @@ from conformance.regions import Region
 Array = np.ndarray[Any, Any]
 
 
+class _Memory:
+    """Bytes at an address, as NumPy asks for them."""
+
+    def __init__(self, address: int, elements: int, dtype: np.dtype[Any]) -> None:
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": (elements,),
+            "typestr": dtype.str,
+            "version": 3,
+        }
+
+
 class Shadow:
     """Stamps of one region's elements, kept over the launches of a call.
 
@@ -20,13 +32,26 @@ class Shadow:
     than any of the running one. 0 means never, so that the shadow of memory nobody touched is never committed.
     """
 
-    __slots__ = ("atomic", "dense", "first", "item", "last", "name", "reader", "region", "touched", "view", "writer")
+    __slots__ = (
+        "_memory", "atomic", "elements", "first", "item", "last", "last_read", "last_write", "name", "reader", "region",
+        "shift", "touched", "view", "writer",
+    )  # fmt: skip
 
     def __init__(self, region: Region) -> None:
         self.region, self.view, self.name = region, View(region.tensor), region.name
         view = self.view
-        self.dense, self.first, self.last, self.item = view.dense, view.first, view.last, view.item
+        self.elements = view.elements
+        self.first, self.last, self.item = view.first, view.last, view.item
+        self.shift = self.item.bit_length() - 1  # of an item of a power of two
         self.touched = False
+        self.last_write = self.last_read = 0  # the newest launch, by its first stamp, that wrote and that read
+        self._memory: Array | None = None
+
+    def memory(self, dtype: np.dtype[Any]) -> Array:
+        """The memory from the first element to the last, as an array of a type of their width."""
+        if self._memory is None or self._memory.dtype != dtype:
+            self._memory = np.asarray(_Memory(self.first, self.elements.span, dtype))
+        return self._memory
 
     @classmethod
     def of(cls, region: Region) -> Shadow:
@@ -38,7 +63,7 @@ class Shadow:
 
     def touch(self) -> None:
         """Make the stamps."""
-        size = self.view.size
+        size = self.elements.size
         self.writer, self.reader, self.atomic = (np.zeros(size, np.int32) for _ in range(3))
         self.touched = True
 
@@ -63,16 +88,16 @@ def unwritten(region: Region) -> tuple[int, tuple[int, ...] | None]:
     Elements that share memory count once. Launches of the running observation and of earlier ones count alike.
     """
     shadow = Shadow.of(region)
-    size = shadow.view.size
+    size = shadow.elements.size
     if not size:
         return 0, None
     if not shadow.touched:
-        return size, shadow.view.index(0)
+        return size, shadow.elements.index(0)
     missing, first = 0, None
     for start in range(0, size, 1 << 20):
         part = shadow.writer[start : start + (1 << 20)] == 0
         found = int(np.count_nonzero(part))
         if found and first is None:
-            first = shadow.view.index(start + int(np.argmax(part)))
+            first = shadow.elements.index(start + int(np.argmax(part)))
         missing += found
     return missing, first

@@ -21,15 +21,21 @@ _ILLEGAL = {
 
 
 class Group:
-    """The regions in the storage of one pointer argument."""
+    """The regions in the storage of one pointer argument.
 
-    __slots__ = ("aligned", "name", "shadows", "simple")
+    `only` is the region if there is one alone, and the pointer points at an element of it or a whole number of elements
+    beside it.
+    """
+
+    __slots__ = ("name", "only", "shadows")
 
     def __init__(self, name: str, shadows: Sequence[Shadow], address: int) -> None:
         self.name, self.shadows = name, shadows
-        self.simple = shadows[0] if len(shadows) == 1 and shadows[0].dense else None
-        if self.simple is not None and (address - self.simple.first) % self.simple.item:
-            self.simple = None
+        self.only = shadows[0] if len(shadows) == 1 else None
+        if self.only is not None:
+            item = self.only.item
+            if (address - self.only.first) % item or item & (item - 1):
+                self.only = None
 
     def nearest(self) -> Shadow:
         """The region that an address outside all of them is reported for."""
@@ -48,18 +54,68 @@ class Tracer(Hazards):
         self.everything: list[Shadow] | None = None
 
     # accesses
+    def gather(self, ptr: Array, mask: Array | None, origin: int | None, dtype: np.dtype[Any]) -> Array | None:
+        """The elements of an input at the addresses, and anything where the mask is false.
+
+        None unless every address is an element's: then `read` has to judge them.
+        """
+        shadow = self._only(origin, dtype)
+        if shadow is None or shadow.region.role is not Role.IN:
+            return None
+        offsets = (ptr - shadow.first) >> shadow.shift
+        outside = offsets.view(np.uint64) >= shadow.elements.span
+        table = shadow.elements.table
+        if table is not None:
+            outside |= table.take(offsets, mode="clip") < 0
+        if mask is not None:
+            outside = outside & mask
+        if outside.any():
+            return None
+        elements: Array = shadow.memory(dtype).take(offsets, mode="clip")
+        return elements
+
+    def scatter(self, ptr: Array, data: Array, mask: Array | None, origin: int | None, place: Place) -> bool:
+        """Whether the values were stored: True where every address is an element's of a tensor that may be written."""
+        shadow = self._only(origin, data.dtype)
+        if shadow is None or shadow.region.role is Role.IN:
+            return False
+        rows, live, values, lanes = ptr.shape[0], ptr.reshape(-1), data.reshape(-1), None
+        if mask is not None:
+            lanes = np.flatnonzero(mask)
+            live, values = live[lanes], values[lanes]
+        if not live.size:
+            return True
+        offsets = (live - shadow.first) >> shadow.shift
+        if (offsets.view(np.uint64) >= shadow.elements.span).any():
+            return False
+        table, numbers = shadow.elements.table, offsets
+        if table is not None:
+            numbers = table.take(offsets)
+            if (numbers < 0).any():
+                return False
+        stamps: Any
+        if rows == 1 or lanes is None:
+            stamps = self._stamps(ptr, None)
+        else:
+            stamps = self.stamps[lanes // (ptr.size // rows)]
+        self.write_elements(shadow, numbers, stamps, place, values)
+        shadow.memory(data.dtype)[offsets] = values
+        return True
+
+    def _only(self, origin: int | None, dtype: np.dtype[Any]) -> Shadow | None:
+        """The region of a pointer argument whose elements have the width of `dtype`, if it is the only one there."""
+        group = self.groups.get(origin)  # type: ignore[arg-type]
+        shadow = group.only if group is not None else None
+        if shadow is None or shadow.item != dtype.itemsize or not shadow.elements.numel:
+            return None
+        table = shadow.elements.table
+        return shadow if table is not None or shadow.elements.dense else None
+
     def read(self, ptr: Array, mask: Array | None, width: int, origin: Any, place: Place) -> Array | None:
         """The lanes that may be read; None for all of them."""
         live = ptr.reshape(-1) if mask is None else ptr[mask]
         if not live.size:
             return mask
-        group = self.groups.get(origin) if type(origin) is int else None
-        if group is not None:
-            shadow = group.simple
-            if shadow is not None and shadow.item == width and live.min() >= shadow.first and live.max() <= shadow.last:
-                if shadow.region.role is not Role.IN:
-                    self.read_elements(shadow, (live - shadow.first) // width, self._stamps(ptr, mask), place)
-                return mask
         return self._judge("read", ptr, mask, live, width, origin, place, None)
 
     def write(self, ptr: Array, data: Array, mask: Array | None, width: int, origin: Any, place: Place) -> Array | None:
@@ -75,21 +131,6 @@ class Tracer(Hazards):
                 live.size,
                 f"values of {data.dtype.itemsize} bytes are stored through a pointer to {width} bytes",
             )
-        group = self.groups.get(origin) if type(origin) is int else None
-        if group is not None:
-            shadow = group.simple
-            if (
-                shadow is not None
-                and shadow.item == width
-                and shadow.region.role is not Role.IN
-                and live.min() >= shadow.first
-                and live.max() <= shadow.last
-            ):
-                numbers = (live - shadow.first) // width
-                self.write_elements(
-                    shadow, numbers, self._stamps(ptr, mask), place, data if mask is None else data[mask]
-                )
-                return mask
         return self._judge("write", ptr, mask, live, width, origin, place, data)
 
     def atomic(
@@ -239,7 +280,7 @@ class Tracer(Hazards):
             )
             return
         shadow = group.nearest()
-        size = shadow.last + shadow.item - shadow.first if shadow.view.numel else 0
+        size = shadow.last + shadow.item - shadow.first if shadow.elements.numel else 0
         inside = (live[lanes] >= shadow.first) & (live[lanes] < shadow.first + size)
         kinds = _ILLEGAL[verb]
         for chosen, event, where in ((inside, kinds[0], "between"), (~inside, kinds[1], "outside")):
@@ -254,7 +295,7 @@ class Tracer(Hazards):
                 place,
                 int(np.count_nonzero(chosen)),
                 f"{verb} of {width} bytes at byte offset {offset}, {where} the elements; the tensor of shape "
-                f"{shadow.view.shape} with strides {shadow.view.strides} spans {size} bytes",
+                f"{shadow.elements.shape} with strides {shadow.elements.strides} spans {size} bytes",
                 [stamp],
                 offset=offset,
             )
@@ -276,7 +317,7 @@ class Tracer(Hazards):
                 numbers.size,
                 f"{shadow.name} is an input, and the kernel writes to it",
                 [int(np.ravel(stamps)[0])],
-                index=shadow.view.index(int(numbers[0])),
+                index=shadow.elements.index(int(numbers[0])),
             )
             return
         if kind == "write":
