@@ -51,8 +51,8 @@ class Settings:
 class Launch:
     """What one run did.
 
-    `values` are the logical values of the tensor arguments before the launch (contiguous, on the CPU), `outputs` what
-    the kernel gave: mutated arguments, then returned tensors. `error` is what it raised, `returned` what it returned
+    `values` are the logical values of the tensor arguments before the launch (contiguous, on the CPU, and for reading
+    only: other launches of the same numbers hold the same tensors), `outputs` what the kernel gave: mutated arguments, then returned tensors. `error` is what it raised, `returned` what it returned
     when that was no tensor.
     """
 
@@ -129,7 +129,7 @@ def launch(
         shape, strides, offset = value.shape, value.layout.strides, value.layout.offset
         content = values.get(name) if values is not None else None
         if content is None:
-            content = value.values.fill(shape, value.dtype)
+            content = value.values.shared(shape, value.dtype)
         elif 0 in strides or not _fits(tuple(content.shape), shape):
             shape, strides, offset = tuple(content.shape), dense_strides(tuple(content.shape)), 0
         else:

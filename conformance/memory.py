@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import torch
 
-from conformance.poison import LIMIT, Poison, fill
+from conformance.poison import LIMIT, Poison, fill, pattern
 from conformance.regions import Arena, Region, Role
 
 # Bytes of guard zone on each side; a multiple of 64, so that the tensor keeps the alignment of its storage, and wider
@@ -36,9 +36,13 @@ class Allocator(Protocol):
         ...
 
 
+# as torch has them: `_install` wraps them for the kernels under test
+_empty, _clone = torch.empty, torch.Tensor.clone
+
+
 def plain(elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A 1-D tensor from torch's own allocator."""
-    return torch.empty(elements, dtype=dtype, device=device)
+    return _empty(elements, dtype=dtype, device=device)
 
 
 def lazy(elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -56,39 +60,64 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
 
 
-@dataclasses.dataclass(eq=False)
 class Placed:
-    """A tensor in a guarded storage, with its bytes at the start of the launch."""
+    """A tensor in a guarded storage, with what the storage held at the start of the launch.
 
-    name: str
-    tensor: torch.Tensor
-    storage: torch.Tensor
-    region: Region
-    before: torch.Tensor | None  # None where the storage is too large to copy
-    lies: tuple[Any, ...] = ()
+    That is `blank`, poison and nothing else, or the bytes in `_before`; neither where the storage is too large to copy.
+    """
 
-    def __post_init__(self) -> None:
+    __slots__ = ("_before", "blank", "lies", "name", "region", "storage", "tensor")
+
+    def __init__(
+        self,
+        name: str,
+        tensor: torch.Tensor,
+        storage: torch.Tensor,
+        region: Region,
+        before: torch.Tensor | None,
+        blank: Poison | None = None,
+    ) -> None:
+        self.name, self.tensor, self.storage, self.region = name, tensor, storage, region
+        self._before, self.blank = before, blank
         self.lies = self.geometry()
 
     def geometry(self) -> tuple[Any, ...]:
         """Shape, strides and address of the tensor now; they may not change."""
-        return tuple(self.tensor.shape), tuple(self.tensor.stride()), self.tensor.data_ptr()
+        tensor = self.tensor
+        return tensor.shape, tensor.stride(), tensor.data_ptr()
 
     def changed(self) -> torch.Tensor | None:
         """The byte offsets (from the first element) that changed and may not have; None if there are none.
 
         For a region that kernels may write only the bytes outside its elements count.
         """
-        if self.before is None or not self.before.numel():
+        if not self.storage.numel() or self._spotless():
+            return None
+        before = self._before
+        if before is None and self.blank is not None:
+            blank = torch.empty_like(self.storage)
+            fill(blank, self.blank)
+            before = blank.view(torch.uint8)
+        if before is None:
             return None
         after = self.storage.view(torch.uint8)
         if self.region.role in (Role.OUT, Role.INOUT, Role.SCRATCH):
             after = after.clone()
-            _elements_of(after, self.tensor).copy_(_elements_of(self.before, self.tensor))
-        if torch.equal(after, self.before):
+            _elements_of(after, self.tensor).copy_(_elements_of(before, self.tensor))
+        if torch.equal(after, before):
             return None
         first = int(self.tensor.storage_offset()) * self.tensor.element_size()
-        return torch.nonzero(after != self.before).ravel() - first
+        return torch.nonzero(after != before).ravel() - first
+
+    def _spotless(self) -> bool:
+        """Whether the guard zones of a contiguous tensor in CPU memory are poison as before: the usual case, quickly."""
+        tensor, storage = self.tensor, self.storage
+        if self.blank is None or storage.device.type != "cpu" or not tensor.is_contiguous():
+            return False
+        word, value = pattern(storage.dtype, self.blank)
+        words = storage.view(word).numpy()
+        first = tensor.storage_offset()
+        return bool((words[:first] == value).all() and (words[first + tensor.numel() :] == value).all())
 
 
 def _elements_of(storage: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
@@ -129,9 +158,11 @@ def place(
         else:
             view.copy_(values)
     region = arena.add(Region(name, view, role, initialized))
-    small = storage.numel() * storage.element_size() <= LIMIT
-    before = storage.view(torch.uint8).clone() if snapshot and small else None
-    return Placed(name, view, storage, region, before)
+    if not snapshot or storage.numel() * storage.element_size() > LIMIT:
+        return Placed(name, view, storage, region, None)
+    if not initialized:
+        return Placed(name, view, storage, region, None, poison)
+    return Placed(name, view, storage, region, _clone(storage.view(torch.uint8)))
 
 
 def _storage(

@@ -129,7 +129,12 @@ class Trial:
     def _enclose(self, arguments: Mapping[str, Any], plain: tuple[torch.Tensor, ...]) -> list[balls.Ball]:
         changed = [self.op.reference_names.index(n) for n in self.op.mutates] if self._in_place else []
         try:
-            enclosed = balls.enclose(self._positional, tuple(arguments.values()), self.promises, mutates=changed)
+            # floats become balls, which are copies
+            own = [
+                v.clone() if isinstance(v, torch.Tensor) and not v.is_floating_point() else v
+                for v in arguments.values()
+            ]
+            enclosed = balls.enclose(self._positional, own, self.promises, mutates=changed)
         except Exception as error:
             raise OpError(
                 f"no bound can be derived from the reference of {self.op.name}, {type(error).__name__}: {error}; use "

@@ -56,6 +56,9 @@ class Arguments:
         )
 
     def _token(self, name: str, value: Any, floats: bool) -> Any:
+        if type(value) is int and -(2**31) <= value < 2**31 and name not in self.kinds:
+            self.values.append(np.array([[value]], np.int32))
+            return "i32"
         if hasattr(value, "data_ptr"):
             self.pointers.append((len(self.values), name, value))
             self.values.append(np.array([[value.data_ptr()]], np.int64))
@@ -96,6 +99,12 @@ def _typed(value: Any, kind: str) -> Any:
     return np.array([[value]], numpy_dtype(dtype))
 
 
+class _Plain(tuple[type, Any]):
+    """Type and value of a constant whose own comparison tells it from others of its type."""
+
+    __slots__ = ()
+
+
 class _Constant:
     """A value that is part of the key. Equal only to the same type and value: 1, 1.0 and True differ."""
 
@@ -133,9 +142,13 @@ class _Description:
         return isinstance(other, _Description) and self._fields() == other._fields()
 
 
-def constant(value: Any) -> _Constant:
+_PLAIN = frozenset({int, bool, str, type(None)})
+
+
+def constant(value: Any) -> _Plain | _Constant:
     """The value as a part of a key."""
-    return _Constant(value)
+    kind = type(value)
+    return _Plain((kind, value)) if kind in _PLAIN else _Constant(value)
 
 
 def build(recording: Recording, names: tuple[str, ...], key: Any) -> dict[str, Any]:
@@ -147,6 +160,8 @@ def build(recording: Recording, names: tuple[str, ...], key: Any) -> dict[str, A
 def _build(recording: Recording, token: Any, count: Iterator[int]) -> Any:
     if isinstance(token, _Constant):
         return token.value
+    if isinstance(token, _Plain):
+        return token[1]
     if isinstance(token, str):
         dtype = _scalar_type(token)
         slot = next(count)

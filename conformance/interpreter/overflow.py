@@ -29,7 +29,7 @@ _LONGEST = 256
 class Chain:
     """How an offset came about: sums, differences and products of 32-bit numbers, seen through casts and reshapes."""
 
-    __slots__ = ("depth", "function", "interval", "kind", "leaves", "narrow", "parts", "place")
+    __slots__ = ("depth", "function", "interval", "kind", "leaves", "narrow", "parts", "place", "steps")
 
     def __init__(
         self,
@@ -41,6 +41,8 @@ class Chain:
     ) -> None:
         self.kind, self.parts, self.function, self.narrow, self.place = kind, parts, function, narrow, place
         self.interval: Handle | None = None
+        # whether there is anything in the chain that can overflow
+        self.steps = narrow or (kind != "leaf" and any(p.steps for p in parts))
         if kind == "leaf":
             self.depth = 0
             self.leaves: tuple[Handle, ...] = parts
@@ -51,11 +53,6 @@ class Chain:
             for leaf in part.leaves:
                 known[leaf.slot] = leaf
         self.leaves = tuple(known.values())
-
-    @property
-    def steps(self) -> bool:
-        """Whether there is anything in the chain that can overflow."""
-        return self.kind != "leaf"
 
 
 def chain_of(handle: Handle) -> Chain:

@@ -54,6 +54,20 @@ class Node:
         self.guard, self.recorded = None, False
 
 
+    def prune(self, effects: set[int]) -> None:
+        """Take out what gives a value that nobody uses, for a node in which a kernel ends: a loop's last advance."""
+        needed: set[int] = set()
+        kept: list[tuple[Operation, tuple[int, ...], int, tuple[int, ...]]] = []
+        for operation, inputs, output, freed in reversed(self.steps):
+            if output in effects or output in needed:
+                needed.update(inputs)
+                kept.append((operation, inputs, output, freed))
+            elif freed and kept:
+                later = kept[-1]
+                kept[-1] = (*later[:3], freed + later[3])
+        self.steps = kept[::-1]
+
+
 class Handle:
     """A value as Triton's semantic layer holds it: a slot of the tape with its scalar type and block shape.
 
@@ -120,6 +134,7 @@ class Recording:
         self.freed: list[int] = []
         self.widest = 1
         self.asked = 0  # how often a value was looked at
+        self.effects: set[int] = set()  # slots of the operations that do more than to give a value
         path: list[Node] = []
         node: Node | None = batch.node
         while node is not None:
@@ -141,12 +156,15 @@ class Recording:
         effect: bool = False,
     ) -> Handle:
         """The handle of operation(*values of inputs); an operation of constants is done once, at recording."""
-        constant = not effect and bool(inputs) and all(h.constant for h in inputs)
+        constant = not effect and bool(inputs)
+        for handle in inputs:
+            constant = constant and handle.constant
         slot, node = self.next, self.node
         self.next += 1
         if self.live:
             values = self.values
-            result = operation(*[values[h.slot] for h in inputs])
+            slots = tuple([h.slot for h in inputs])
+            result = operation(*[values[s] for s in slots])
             values.append(result)
             if shape:
                 self.widest = max(self.widest, math.prod(shape))
@@ -154,8 +172,10 @@ class Recording:
                 node.constants.append(result)
             else:
                 node.constants.append(None)
-                node.steps.append((operation, tuple(h.slot for h in inputs), slot, tuple(self.freed)))
+                node.steps.append((operation, slots, slot, tuple(self.freed)))
                 self.freed.clear()
+                if effect:
+                    self.effects.add(slot)
                 if len(values) > MOST_OPERATIONS:
                     raise HangError(f"no end after {MOST_OPERATIONS} operations")
                 if not len(values) & 255:
@@ -276,6 +296,7 @@ class Machine:
         finally:
             self.recording = None
         recording.node.recorded = True
+        recording.node.prune(recording.effects)
 
     @staticmethod
     def replay(node: Node, values: list[Any]) -> None:
