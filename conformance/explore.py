@@ -110,7 +110,7 @@ def explore(
                 objections = check(call)
             except Exception as error:  # noqa: BLE001 - raised again below, as it is: Hypothesis would replay and wrap it
                 broken.append(error)
-                raise _Enough from None
+                raise _Enough(str(error)) from None
             for objection in objections:
                 if objection.failure not in result.found:
                     result.found[objection.failure], choices[objection.failure] = Found(call, objection), drawn
@@ -120,7 +120,7 @@ def explore(
             if progress is not None:
                 progress()
             if result.examples == examples or (result.found and extra == 0):
-                raise _Enough
+                raise _Enough("as many as were asked for")
 
     try:
         with contextlib.suppress(_Enough):

@@ -52,8 +52,8 @@ class Launch:
     """What one run did.
 
     `values` are the logical values of the tensor arguments before the launch (contiguous, on the CPU, and for reading
-    only: other launches of the same numbers hold the same tensors), `outputs` what the kernel gave: mutated arguments, then returned tensors. `error` is what it raised, `returned` what it returned
-    when that was no tensor.
+    only: other launches of the same numbers hold the same tensors), `outputs` what the kernel gave: mutated arguments,
+    then returned tensors. `error` is what it raised, `returned` what it returned when that was no tensor.
     """
 
     call: Call
@@ -77,7 +77,7 @@ class Launch:
             return None
         address = self.outputs[index].untyped_storage().data_ptr()
         for placed in (*self.placed.values(), *self.allocations):
-            if placed.storage.numel() and placed.storage.untyped_storage().data_ptr() == address:
+            if placed.address == address and placed.storage.numel():
                 return placed
         return None
 
@@ -273,6 +273,6 @@ def _named(events: list[Event], outputs: list[torch.Tensor], allocations: list[P
     names = {}
     for i, output in enumerate(o for o in outputs if o.layout == torch.strided):
         for item in allocations:
-            if output.untyped_storage().data_ptr() == item.storage.untyped_storage().data_ptr():
+            if output.untyped_storage().data_ptr() == item.address:
                 names[item.name] = "output" if len(outputs) == 1 else f"output {i}"
     return [dataclasses.replace(e, argument=names.get(e.argument, e.argument)) for e in events]

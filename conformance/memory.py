@@ -66,7 +66,7 @@ class Placed:
     That is `blank`, poison and nothing else, or the bytes in `_before`; neither where the storage is too large to copy.
     """
 
-    __slots__ = ("_before", "blank", "lies", "name", "region", "storage", "tensor")
+    __slots__ = ("_before", "address", "blank", "lies", "name", "region", "storage", "tensor")
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class Placed:
     ) -> None:
         self.name, self.tensor, self.storage, self.region = name, tensor, storage, region
         self._before, self.blank = before, blank
+        self.address = storage.untyped_storage().data_ptr()
         self.lies = self.geometry()
 
     def geometry(self) -> tuple[Any, ...]:
@@ -110,7 +111,7 @@ class Placed:
         return torch.nonzero(after != before).ravel() - first
 
     def _spotless(self) -> bool:
-        """Whether the guard zones of a contiguous tensor in CPU memory are poison as before: the usual case, quickly."""
+        """Whether the guard zones of a contiguous tensor in CPU memory are poison as before: the usual case."""
         tensor, storage = self.tensor, self.storage
         if self.blank is None or storage.device.type != "cpu" or not tensor.is_contiguous():
             return False
@@ -280,6 +281,8 @@ def _install() -> None:
     its own before the suite was imported is seen all the same: the storage is unknown to the arena, and observers take
     the whole of it for scratch.
     """
+    if hasattr(torch.empty, "__wrapped_by_conformance__"):
+        return
     for owner, names, empty in (
         (torch, _EMPTY, True),
         (torch, _FILLED, False),

@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol, runtime_checkable
-
-import torch
+from typing import Any, Literal
 
 from conformance.events import Event
 from conformance.regions import Arena
@@ -66,12 +64,3 @@ def observe(observation: Observation) -> Iterator[Observation]:
         yield observation
     finally:
         _open.pop()
-
-
-@runtime_checkable
-class Shadow(Protocol):
-    """What an observer keeps on `Region.shadow`."""
-
-    def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
-        """How many elements of a view into the region no launch has written, and the index of the first."""
-        ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Iterator
+from typing import Protocol
 
 import torch
 
@@ -16,6 +17,14 @@ class Role(str, enum.Enum):
     OUT = "out"
     INOUT = "inout"
     SCRATCH = "scratch"  # a temporary of the launcher: as OUT, and need not be written
+
+
+class Shadow(Protocol):
+    """What an observer keeps on `Region.shadow`."""
+
+    def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
+        """How many elements of a view into the region no launch has written, and the index of the first."""
+        ...
 
 
 class Region:
@@ -31,7 +40,7 @@ class Region:
         self.name = name
         self.tensor = tensor
         self.role = role
-        self.shadow: object = None
+        self.shadow: Shadow | None = None
         self._filled = initialized
         self._version = _version(tensor)
 

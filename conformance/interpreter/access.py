@@ -72,11 +72,13 @@ class Memory(Shapes):
             launch = machine.launch
             allowed = rest[first - 1] if masked else None
             if launch.tracer is not None and plain and (not tainted or rest[first - 2] is None):
-                elements = launch.tracer.gather(ptr, allowed, origin, dtype)
+                elements: Array | None = launch.tracer.gather(ptr, allowed, origin, dtype)
                 if elements is not None:
                     if allowed is None:
                         return elements
-                    return np.where(allowed, elements, rest[-1] if filled else junk if launch.poison else dtype.type(0))
+                    lacking = rest[-1] if filled else junk if launch.poison else dtype.type(0)
+                    merged: Array = np.where(allowed, elements, lacking)
+                    return merged
             n = max([ptr.shape[0], *[v.shape[0] for v in rest[first - 1 :]]])
             lanes = (n, *(shape or (1,)))
             ptr = full(ptr, lanes)

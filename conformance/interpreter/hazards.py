@@ -57,7 +57,7 @@ class Hazards:
 
     def enter(self, linear: Array) -> None:
         """The programs of the batch that runs now."""
-        self.stamps = (linear + (self.base + 1)).astype(np.int32)
+        self.stamps = np.add(linear, self.base + 1, dtype=np.int32, casting="unsafe")
 
     # notes
     def program(self, stamp: int) -> tuple[int, int, int]:

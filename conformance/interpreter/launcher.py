@@ -251,10 +251,6 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
         observation.geometry.append(Geometry(kernel.name, sizes, (), meta + extra))
         if observation.dry:
             return
-    for name, value in bound.items():
-        device = getattr(value, "device", None)
-        if device is not None and getattr(device, "type", "cpu") != "cpu":
-            raise ValueError(f"{kernel.name}: argument {name} is on {device}; the interpreter runs on CPU tensors")
     ids, linear = program_ids(
         sizes, observation.order if observation else "row", observation.seed if observation else 0
     )
@@ -264,6 +260,10 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
     launch = Launch(kernel.name, sizes, observation)
     faithful = "scalars" in machine.repairs
     given = arguments.Arguments(bound, kernel.constexprs, faithful, kernel.kinds if faithful else None)
+    for _, name, value in given.pointers:
+        device = getattr(value, "device", None)
+        if device is not None and getattr(device, "type", "cpu") != "cpu":
+            raise ValueError(f"{kernel.name}: argument {name} is on {device}; the interpreter runs on CPU tensors")
     if observation is not None:
         if observation.trace:
             _trace(launch, given, observation, sizes[0] * sizes[1] * sizes[2])

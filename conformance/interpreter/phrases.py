@@ -1,13 +1,14 @@
 """Phrases: what one function of Triton's language asks the builder for, remembered by the types of its arguments.
 
-`a + b` passes a hundred Python calls of Triton's semantic layer before the builder is asked to broadcast, to cast and to
-add. What it asks depends on the types of the tensors and on the values of everything else, and never on the numbers in
-a tensor. So the requests are noted when a function is called for the first time with such types, and made again, to
+`a + b` passes a hundred Python calls of Triton's semantic layer before the builder is asked to broadcast, to cast and
+to add. What it asks depends on the types of the tensors and on the values of everything else, and never on the numbers
+in a tensor. So the requests are noted when a function is called for the first time with such types, and made again, to
 the same builder, when it is called with such types once more. A recording costs a fifth of what it would.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ _EXCLUDED = frozenset(
 
 _CONSTANTS = (int, str, bool, type(None))
 Key = Any
+Places = tuple[tuple[int, int], ...]  # of handles in the arguments of a request: position, number
 
 
 class _Unknown(Exception):
@@ -44,23 +46,13 @@ class _New:
         self.number, self.attributes = number, attributes
 
 
-class _Slot:
-    """Where a handle stands in the arguments of a request."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
 class _Phrase:
     """The requests of one function, (method, arguments, keywords, positions of handles), and how its result is made."""
 
     __slots__ = ("requests", "result")
 
-    def __init__(self, requests: list[tuple[str, list[Any], dict[str, Any], tuple[tuple[int, int], ...]]]) -> None:
-        self.requests = requests
-        self.result: Any = None
+    def __init__(self, requests: list[tuple[str, list[Any], dict[str, Any], Places]], result: Any) -> None:
+        self.requests, self.result = requests, result
 
     def __call__(self, builder: Builder, handles: list[Handle]) -> Any:
         """The result for other handles of the same types."""
@@ -167,12 +159,12 @@ class Phrases:
                     whole = (*whole, *map([id(h) for h in handles].index, map(id, handles)))
             except _Unknown:
                 return function(*args, **kwargs)
-            phrase = self._known.get(whole, self)
-            if phrase is self:
-                return self._listen(whole, function, args, kwargs, handles)
-            if phrase is None:
+            phrase = self._known.get(whole)
+            if phrase is not None:
+                return phrase(self.builder, handles)
+            if whole in self._known:
                 return function(*args, **kwargs)
-            return phrase(self.builder, handles)
+            return self._listen(whole, function, args, kwargs, handles)
 
         call.__name__ = name
         call.signature = getattr(function, "signature", None)  # type: ignore[attr-defined]
@@ -199,13 +191,10 @@ class Phrases:
             result = function(*args, **kwargs)
         finally:
             self._listening, stock.interpreter_semantic.builder = False, self.builder
-        phrase: _Phrase | None = _Phrase(listener.requests)
-        try:
-            if listener.strange or recording.asked != asked:
-                raise _Unknown
-            phrase.result = self._plan(result, numbers)
-        except _Unknown:
-            phrase = None
+        phrase: _Phrase | None = None
+        with contextlib.suppress(_Unknown):
+            if not listener.strange and recording.asked == asked:
+                phrase = _Phrase(listener.requests, self._plan(result, numbers))
         if len(self._known) > _MOST:
             self._known.clear()
         self._known[key] = phrase

@@ -93,6 +93,8 @@ def unwritten(region: Region) -> tuple[int, tuple[int, ...] | None]:
         return 0, None
     if not shadow.touched:
         return size, shadow.elements.index(0)
+    if size <= 1 << 20 and shadow.writer.all():
+        return 0, None
     missing, first = 0, None
     for start in range(0, size, 1 << 20):
         part = shadow.writer[start : start + (1 << 20)] == 0

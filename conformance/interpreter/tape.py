@@ -53,7 +53,6 @@ class Node:
         self.steps, self.constants, self.extra, self.children = [], [], {}, {}
         self.guard, self.recorded = None, False
 
-
     def prune(self, effects: set[int]) -> None:
         """Take out what gives a value that nobody uses, for a node in which a kernel ends: a loop's last advance."""
         needed: set[int] = set()

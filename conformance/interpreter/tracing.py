@@ -93,11 +93,8 @@ class Tracer(Hazards):
             numbers = table.take(offsets)
             if (numbers < 0).any():
                 return False
-        stamps: Any
-        if rows == 1 or lanes is None:
-            stamps = self._stamps(ptr, None)
-        else:
-            stamps = self.stamps[lanes // (ptr.size // rows)]
+        every = rows == 1 or lanes is None
+        stamps = self._stamps(ptr, None) if every else self.stamps[lanes // (ptr.size // rows)]
         self.write_elements(shadow, numbers, stamps, place, values)
         shadow.memory(data.dtype)[offsets] = values
         return True

@@ -19,6 +19,14 @@ _TICK = 0.25
 _WALL = 15
 
 
+@functools.lru_cache(maxsize=64)
+def _clock(thread: int) -> Callable[[], float]:
+    """The clock of a thread's CPU time."""
+    if hasattr(time, "pthread_getcpuclockid"):
+        return functools.partial(time.clock_gettime, time.pthread_getcpuclockid(thread))
+    return time.process_time  # macOS has no clock of another thread
+
+
 class Deadline:
     """The end of `seconds` of CPU time of the thread that makes it, or of 15 times as many on the wall's clock."""
 
@@ -26,12 +34,7 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        if hasattr(time, "pthread_getcpuclockid"):
-            self.clock: Callable[[], float] = functools.partial(
-                time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident())
-            )
-        else:  # macOS has no clock of another thread
-            self.clock = time.process_time
+        self.clock = _clock(threading.get_ident())
         self.cpu, self.wall = self.clock() + seconds, time.monotonic() + _WALL * seconds
 
     def passed(self) -> str:

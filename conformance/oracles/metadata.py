@@ -54,11 +54,7 @@ def _shared(launch: Launch, output: torch.Tensor) -> str | None:
         return None
     address = output.untyped_storage().data_ptr()
     return next(
-        (
-            name
-            for name, placed in launch.placed.items()
-            if placed.region.role is Role.IN and placed.storage.untyped_storage().data_ptr() == address
-        ),
+        (name for name, placed in launch.placed.items() if placed.region.role is Role.IN and placed.address == address),
         None,
     )
 

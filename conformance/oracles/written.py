@@ -7,7 +7,6 @@ import dataclasses
 from conformance.events import Event, Kind
 from conformance.failures import WrittenFailure
 from conformance.launch import Launch
-from conformance.observation import Shadow
 from conformance.oracles.bits import describe
 from conformance.oracles.objection import Objection, from_events
 from conformance.poison import Poison, is_poison
@@ -43,7 +42,7 @@ def _unwritten_scratch(launch: Launch) -> list[Event]:
     found = []
     for placed in launch.allocations:
         shadow, tensor = placed.region.shadow, placed.tensor
-        if placed.region.initialized or not isinstance(shadow, Shadow) or not tensor.numel():
+        if placed.region.initialized or shadow is None or not tensor.numel():
             continue
         count, index = shadow.unwritten(tensor)
         if count:
@@ -65,7 +64,7 @@ def _unwritten(launch: Launch) -> list[Event]:
             placed.name if placed.region.role is Role.OUT else "output" if len(launch.outputs) == 1 else f"output {i}"
         )
         shadow = placed.region.shadow
-        if isinstance(shadow, Shadow):
+        if shadow is not None:
             count, index = shadow.unwritten(output)
         else:
             mask = is_poison(output, launch.settings.poison)

@@ -32,7 +32,10 @@ class Coverage:
     def count(self, call: Call, geometry: Sequence[Geometry] = ()) -> None:
         """Count a call and the launches that it made."""
         for dimension, name in set(_classes(call, geometry)):
-            self._counts.setdefault(dimension, Counter())[name] += 1
+            counter = self._counts.get(dimension)
+            if counter is None:
+                counter = self._counts[dimension] = Counter()
+            counter[name] += 1
 
     def counts(self) -> dict[str, dict[str, int]]:
         """The number of calls by dimension and class, as `CaseResult.coverage` holds them."""
@@ -50,17 +53,22 @@ def holes(coverage: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
 
 def _classes(call: Call, geometry: Sequence[Geometry]) -> Iterator[tuple[str, str]]:
     for value in call.tensors.values():
-        for size in value.shape:
-            yield "axis size", size_class(size)
-        for kind in value.layout.kinds:
-            yield "layout", kind
-        yield "dtype", str(value.dtype).removeprefix("torch.")
+        yield from _tensor_classes(value.shape, value.layout.kinds, value.dtype)
         yield "values", value.values.distribution or value.values.pattern
         tile = tile_shape(geometry, value.shape) if geometry and value.shape else None
         if tile is not None and value.shape[-1]:
             yield "last axis mod BLOCK", block_class(value.shape[-1], tile[-1])
     for launch in geometry:
         yield "programs", program_class(math.prod(launch.grid))
+
+
+@functools.lru_cache(maxsize=4096)
+def _tensor_classes(shape: tuple[int, ...], kinds: tuple[str, ...], dtype: object) -> tuple[tuple[str, str], ...]:
+    return (
+        *[("axis size", size_class(size)) for size in shape],
+        *[("layout", kind) for kind in kinds],
+        ("dtype", str(dtype).removeprefix("torch.")),
+    )
 
 
 @functools.lru_cache(maxsize=4096)
