@@ -57,6 +57,11 @@ def estimate(c: Context, name: str, function: Callable[..., Any], args: tuple[An
             # torch's named tuples (topk, sort, frexp) are made from one sequence
             return type(value)(parts)
         if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
+            if isinstance(value, torch.Tensor) and value.is_complex():
+                raise TypeError(
+                    f"{name} gives complex numbers, which carry no error bound: write their real and imaginary parts "
+                    "as two real tensors"
+                )
             return value
         mid = value.numpy()
         spread: Array = np.zeros_like(mid)

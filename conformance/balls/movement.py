@@ -217,10 +217,14 @@ def index_add_(x: BallTensor, dim: int, index: Any, source: Any, *, alpha: float
 
 
 def index_put_(x: BallTensor, indices: Any, values: Any, accumulate: bool = False) -> BallTensor:
-    """x[indices] = values."""
-    if accumulate:
-        CURRENT.get().note("index_put_")
-    setitem(x, tuple(indices), values if not accumulate else getitem(x, tuple(indices)) + values)
+    """x[indices] = values; with `accumulate` each of several values for one element is added."""
+    if not accumulate:
+        setitem(x, tuple(indices), values)
+        return x
+    where = torch.arange(x.numel()).reshape(x.shape)[tuple(indices)]
+    values = moving(torch.broadcast_to)(as_ball(CURRENT.get(), values), where.shape)
+    added = index_add_(clone(x.reshape(-1)), 0, where.reshape(-1), values.reshape(-1))
+    setitem(x, ..., added.reshape(x.shape))
     return x
 
 

@@ -110,10 +110,12 @@ def product_of(
         after = np.where(np.isnan(after), np.inf, after)
     # a computed operand may reach the kernel's product in another scale (attention divides by the sum of its weights at
     # the end): the other operand summed by itself must not overflow
-    for computed, factor, axis in ((rx, size_y, -2), (ry, size_x, -1)):
+    for computed, factor, axis, vector in ((rx, size_y, -2, x.ndim == 1), (ry, size_x, -1, y.ndim == 1)):
         if computed is None or not factor.size:
             continue
-        reach = k * factor.max(axis=axis, keepdims=True)
+        along = axis if factor.ndim > 1 else 0
+        # the product with a vector has no axis for it
+        reach = k * factor.max(axis=along, keepdims=not vector and factor.ndim > 1)
         if (reach >= c.largest).any():
             after = np.where(np.isfinite(out) & (reach >= c.largest), np.inf, after)
             finite = False

@@ -11,7 +11,7 @@ from conformance.accuracy import LOG_NEAR_ONE
 from conformance.balls import arithmetic
 from conformance.balls.context import CURRENT, Array, Context
 from conformance.balls.elementary import LN2, LOG2E, LOG2E_ERROR, growth
-from conformance.balls.reductions import axes_of, squeeze
+from conformance.balls.reductions import along, axes_of, squeeze
 from conformance.balls.rounding import extent, rounded
 from conformance.balls.tensor import BallTensor, operand
 
@@ -154,6 +154,9 @@ def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> BallTensor:
         flat_rad = None if rad is None else np.moveaxis(rad, axes, range(-len(axes), 0)).reshape(*kept, -1)
         out = logsumexp(BallTensor(c, moved.reshape(*kept, -1), flat_rad, x.dtype), -1)
         return out.moved(lambda a: np.expand_dims(a, axes)) if keepdim else out
+    if not mid.size:
+        nothing = np.full(along(np.add, mid, axes, keepdim).shape, -np.inf, c.real)
+        return BallTensor(c, nothing, None, x.dtype)
     top, logarithm, spread, _ = log_sum(c, mid, rad, axes[0])
     value = top + logarithm
     infinite = np.isinf(top)
