@@ -110,7 +110,7 @@ class Backend:
 
 def three(sizes: Sequence[int] | int) -> tuple[int, int, int]:
     """The three dimensions of a grid or block given as one number or up to three."""
-    given = (sizes,) if isinstance(sizes, int) else tuple(int(s) for s in sizes)
+    given = (sizes,) if isinstance(sizes, int) else tuple(map(int, sizes))
     if not 1 <= len(given) <= 3:
         raise ValueError(f"a grid or block has one to three dimensions, got {given}")
     x, y, z = (*given, 1, 1)[:3]

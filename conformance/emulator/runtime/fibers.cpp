@@ -31,6 +31,7 @@ struct Fiber {
 Fiber fibers[MAX_THREADS];
 int free_fibers[MAX_THREADS];
 u32 free_count;
+bool abandoned;  // fibers of the last launch are amid its kernel
 int current_fiber = -1;
 void *scheduler_stack;
 void (*kernel)(void **);
@@ -64,6 +65,9 @@ void make_fiber(int i) {
 }
 
 void make_fibers() {
+  // those of a launch that ran to its end wait for their next kernel
+  if (!abandoned && threads <= free_count) return;
+  abandoned = false;
   // the lowest page of each stack faults: an overflow must not reach the neighbour
   for (; pool.guarded < threads; pool.guarded++)
     mprotect(pool.stacks + size_t(pool.guarded) * STACK_BYTES, 4096, PROT_NONE);

@@ -62,5 +62,6 @@ extern "C" void emu_run(void (*entry)(void **), void **args, const emu_launch *c
   c->isolated ? run_isolated(c) : run_guarded(c);
   if (cells_used > 1ull << 28) madvise(pool.cells, cells_used, MADV_DONTNEED);  // give 256 MiB and more back
   r->stopped = stopping;
+  abandoned = stopping;
   fflush(stdout);  // the kernel's printf
 }
