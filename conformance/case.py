@@ -69,7 +69,7 @@ def run(
     trial.tightness.clear()
     coverage = Coverage()
     judge = Judge(trial, lane)
-    precompile.prepare(trial, lane, dtype, examples=examples, seed=seed)
+    precompile.prepare(judge, lane, dtype, examples=examples, seed=seed)
     counted = watch.totals().copy()
     started = time.perf_counter()
 

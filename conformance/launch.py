@@ -42,6 +42,7 @@ class Settings:
     dry: bool = False
     config: int | None = None
     tune: bool = False
+    compiler: tuple[tuple[str, int], ...] = ()
     meta: tuple[tuple[str, Any], ...] = ()
     allocator: Allocator = plain
     contiguous: bool = False  # give the kernel contiguous copies of every argument
@@ -162,6 +163,7 @@ def launch(
         dry=settings.dry,
         config=settings.config,
         tune=settings.tune,
+        compiler=settings.compiler,
     )
     error: BaseException | None = None
     result: Any = None

@@ -20,6 +20,20 @@ Order = Literal["row", "reverse", "random"]
 LARGEST_GRID = (2**31 - 1, 65535, 65535)
 
 
+# Configs of an autotuned kernel that one call tries: more are spread over the calls, so that one of them stays within a
+# few launches, and on a GPU within a few compiles.
+MOST_CONFIGS = 4
+
+
+def tried(count: int, seed: int) -> list[int]:
+    """Which of `count` configs a call tries: in turn from the seed on.
+
+    >>> tried(8, 6), tried(3, 1)
+    ([6, 7, 0, 1], [1, 2, 0])
+    """
+    return [(seed + k) % count for k in range(min(MOST_CONFIGS, count))]
+
+
 @dataclasses.dataclass(frozen=True)
 class Geometry:
     """The shape of one launch: the kernel's name, grid, block (CUDA; else ()), and meta-parameters."""
@@ -36,11 +50,12 @@ class Observation:
 
     arena: Arena
     order: Order = "row"
-    seed: int = 0
+    seed: int = 0  # of a random order, and of the configs that a tuning launch on a GPU tries
     trace: bool = True  # False: values only, at full speed
     dry: bool = False  # True: record the geometry, run nothing
     config: int | None = None  # which of an autotuned kernel's configs to run; None: the one its tuner has chosen
     tune: bool = False  # forget what the tuner chose, so that this call is the first at its key
+    compiler: tuple[tuple[str, int], ...] = ()  # options of Triton's compiler on a GPU, over those of the launch
     overflow: bool = True  # report 32-bit overflow in integer arithmetic
     events: list[Event] = dataclasses.field(default_factory=list)
     geometry: list[Geometry] = dataclasses.field(default_factory=list)

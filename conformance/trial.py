@@ -83,7 +83,7 @@ class Trial:
         self.launched: tuple[Geometry, ...] | None = None  # by the first run since it was None: the call as drawn
         self._aliases: frozenset[int] = frozenset()
         self._in_place = False  # the reference changes its arguments, as the kernel does, and returns nothing
-        self.compiled_for: set[torch.dtype | None] = set()  # dtypes for which kernels were compiled ahead
+        self.compiled_for: set[tuple[torch.dtype | None, bool]] = set()  # what `device.precompile` has done
         self.remote: Remote | None = None  # where the trial's calls run in child processes
         self._expected: tuple[Launch, Expected] | None = None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import base64
 import collections
-import contextlib
 import os
 import pickle
 import selectors
@@ -18,7 +17,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from conformance import runtime
@@ -113,25 +111,6 @@ class Process:
                     self._discard(worker)
                 return answer
         raise AssertionError("unreachable")
-
-    def share(self, key: str, requests: Sequence[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
-        """The answers of workers of their own that take a request each; none where they end or cannot fork."""
-        if not self._ready_worker(key).forked:
-            return []
-        workers = [self._fork() for _ in requests]
-        answers = []
-        try:
-            for worker, request in zip(workers, requests, strict=True):
-                with contextlib.suppress(OSError):
-                    worker.send({**request, "trial": key, "seconds": seconds})
-            for worker in workers:
-                with contextlib.suppress(Ended):
-                    worker.wait_ready()
-                    answers.append(worker.answer(seconds + GRACE_SECONDS))
-        finally:
-            for worker in workers:
-                self._discard(worker)
-        return answers
 
     def close(self) -> None:
         """End all child processes."""

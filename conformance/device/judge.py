@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from conformance import runtime
-from conformance.device import isolation, policy, verdicts, watch
+from conformance.device import isolation, policy, precompile, verdicts, watch
 from conformance.device.address import NotImportable
 from conformance.device.worker import lost_device
 from conformance.failures import (
@@ -35,8 +35,8 @@ _OWN: dict[str, type[ConformanceFailure]] = {
     "offsets": OffsetsFailure,
     "refusals": RefusalsFailure,
 }
-# Seconds for a share of the variants of a kernel; each takes 0.05 to 0.5 s (measured on an H200).
-_COMPILE_SECONDS = 120.0
+# Seconds for all variants of a kernel; each takes 0.05 to 0.5 s of one core (measured on an H200).
+_COMPILE_SECONDS = 240.0
 # Once a kernel has hung, a call may take this many times the longest that ended, and at least two seconds.
 _PATIENCE = 20.0
 _LEAST_SECONDS = 2.0
@@ -88,16 +88,15 @@ class Remote:
         answer = self._ask({"do": "geometry", "drawn": verdicts.encode_drawn(call)})
         return () if isinstance(answer, Objection) else verdicts.decode_geometry(answer["geometry"])
 
-    def compile(self, calls: Sequence[Any], shares: int) -> watch.Counts:
-        """Compile what the calls launch, in that many processes at once; what cannot be compiled is met again later."""
-        encoded = [verdicts.encode_drawn(call) for call in calls]
-        requests = [{"do": "compile", "drawn": encoded[k::shares]} for k in range(min(shares, len(encoded)))]
+    def compile(self, lane: str, drawn: Sequence[Any]) -> watch.Counts:
+        """Compile what the lane launches for the calls; what does not compile, or ends the process, is met again."""
+        request = {"do": "compile", "lane": lane, "drawn": [verdicts.encode_drawn(call) for call in drawn]}
         self._process.add(self._key, self._setup)
-        counts = watch.Counts()
-        for answer in self._process.share(self._key, requests, _COMPILE_SECONDS):
-            if "counts" in answer:
-                counts.add(watch.Counts.from_json(answer["counts"]))
-        return counts
+        try:
+            answer = self._process.call(self._key, request, _COMPILE_SECONDS)
+        except isolation.Ended:
+            return watch.Counts()
+        return watch.Counts.from_json(answer["counts"]) if "counts" in answer else watch.Counts()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any] | Objection:
         self._process.add(self._key, self._setup)  # nothing unless an interrupt has ended the processes
@@ -119,7 +118,8 @@ class Remote:
             raise OpError(answer["op_error"])
         if "error" in answer:
             raise JudgeError(f"{answer['error']}\n{answer.get('traceback', '')}")
-        self._slowest = max(self._slowest, answer["seconds"])
+        compiling = watch.Counts.from_json(answer["counts"]).compile_seconds if "counts" in answer else 0.0
+        self._slowest = max(self._slowest, answer["seconds"] - compiling)
         return answer
 
 
@@ -154,6 +154,17 @@ class Judge:
             return []
         verdict = remote.check(self.trial, self.lane.id, drawn)
         return self._of_fault(verdict) if isinstance(verdict, Objection) else verdict
+
+    def compile(self, drawn: Sequence[Any]) -> watch.Counts:
+        """Compile what the lane launches for the calls, ahead of them."""
+        if self.trial.remote is None:
+            counts = precompile.compile_calls(self.trial, self.lane.id, drawn)
+            if lost_device() is None:
+                return counts
+            # torch code of the launcher has met what no kernel has written in a dry launch
+            _device_lost[0] = True
+            self._move()
+        return watch.Counts() if self.trial.remote is None else self.trial.remote.compile(self.lane.id, drawn)
 
     def _here(self, drawn: Any) -> tuple[list[Objection], str | None]:
         with watch.counting() as counts:

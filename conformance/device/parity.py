@@ -45,39 +45,58 @@ class Record:
         return cls(data["op"], data["kernel"], Call.from_json(data["call"]), outputs)
 
 
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What came of running a record's call again: objections, and whether every bit is the same (NaN is NaN)."""
+
+    objections: tuple[Objection, ...] = ()
+    same_bits: bool = False
+
+
 def record(trial: Trial, dtype: torch.dtype | None, *, examples: int, seed: int) -> list[Record]:
     """The records of the calls that the lane `launch` draws from the seed."""
     return [
-        Record(trial.op.name, trial.name, call, _outputs(trial, call))
+        Record(trial.op.name, key(trial), call, _outputs(trial, call))
         for call in precompile.calls(trial, LANES["launch"], dtype, examples=examples, seed=seed)
     ]
 
 
-def compare(trial: Trial, known: Record) -> list[Objection]:
+def key(trial: Trial) -> str:
+    """The name that a record has for the trial's kernel: its own, and the meta-parameters that it is given."""
+    return " ".join((trial.name, *(f"{name}={value}" for name, value in trial.meta)))
+
+
+def compare(trial: Trial, known: Record) -> Comparison:
     """Object where the kernel, run now, disagrees with the record: one is inside the ball and the other is not."""
     launch = trial.launch(known.call)
     if (launch.error is None) != (known.outputs is not None):
         raised, other = ("the recorded run", "this one") if known.outputs is None else ("this run", "the recorded one")
         error = f": {type(launch.error).__name__}: {launch.error}" if launch.error is not None else ""
-        return [Objection(ParityFailure, LAW, f"{raised} raised, {other} did not{error}")]
+        return _objection(f"{raised} raised, {other} did not{error}")
     if launch.error is not None or known.outputs is None:
-        return []
+        return Comparison(same_bits=True)
+    if len(launch.outputs) != len(known.outputs):
+        return _objection(f"{len(launch.outputs)} outputs here and {len(known.outputs)} in the record")
     expected = trial.expected(launch)
-    for i, (now, then) in enumerate(zip(launch.outputs, known.outputs, strict=False)):
+    same = True
+    for i, (now, then) in enumerate(zip(launch.outputs, known.outputs, strict=True)):
         mine = now.detach().cpu()
         if mine.shape != then.shape or mine.dtype != then.dtype:
-            summary = f"output {i} is {_kind(mine)} here and {_kind(then)} in the record"
-            return [Objection(ParityFailure, LAW, summary)]
+            return _objection(f"output {i} is {_kind(mine)} here and {_kind(then)} in the record")
+        same = same and bool(((mine == then) | (mine.isnan() & then.isnan())).all())
         here, there = (balls.judge(each, expected.balls[i], trial.promises) for each in (mine, then))
         if here.ok != there.ok:
             wrong, verdict = ("this run", here) if there.ok else ("the recorded run", there)
             index = tuple(int(k) for k in verdict.index)
-            summary = (
+            return _objection(
                 f"output {i} at {index}: {mine[index].item()!r} here, {then[index].item()!r} in the record; {wrong} is "
                 f"outside [{float(verdict.low)!r}, {float(verdict.high)!r}]"
             )
-            return [Objection(ParityFailure, LAW, summary)]
-    return []
+    return Comparison(same_bits=same)
+
+
+def _objection(summary: str) -> Comparison:
+    return Comparison((Objection(ParityFailure, LAW, summary),))
 
 
 def write(path: str | Path, records: Sequence[Record]) -> None:

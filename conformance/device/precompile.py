@@ -7,6 +7,7 @@ each, one after the other, where launches take microseconds. Triton keeps what i
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,32 +15,37 @@ import torch
 from conformance import runtime
 from conformance.device import watch
 from conformance.explore import explore
+from conformance.launch import Settings
+from conformance.oracles import configs
 
 if TYPE_CHECKING:
+    from conformance.device.judge import Judge
     from conformance.lanes import Lane
     from conformance.trial import Trial
 
-# More processes than this spend longer on their CUDA contexts than they save.
-_MOST = 8
+# Triton's front end is Python, so that more threads than this wait for its lock (a kernel spends a tenth of its compile
+# time there).
+_MOST = 16
+_NOT_LAUNCHED = frozenset({"refusals", "offsets"})
 
 
-def shares() -> int:
-    """How many processes may compile at once: this worker's part of the cores."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return max(1, min(_MOST, (os.cpu_count() or 1) // workers))
+def threads() -> int:
+    """How many kernels are compiled at once."""
+    return max(1, min(_MOST, os.cpu_count() or 1))
 
 
-def prepare(trial: Trial, lane: Lane, dtype: torch.dtype | None, *, examples: int, seed: int) -> watch.Counts | None:
-    """What was compiled ahead, for the calls that the seed draws; None where nothing was to do.
+def prepare(judge: Judge, lane: Lane, dtype: torch.dtype | None, *, examples: int, seed: int) -> None:
+    """Compile ahead what the calls that the seed draws will launch.
 
-    That is: the trial is not isolated on a GPU, was prepared for the dtype before, or has one core to compile on.
+    Nothing is done where kernels are interpreted, in lanes whose calls are not for the device, and for a dtype whose
+    kernels were compiled for an earlier lane: most lanes launch much the same, but for `configs`.
     """
-    if trial.remote is None or runtime.current() != "gpu" or dtype in trial.compiled_for or shares() < 2:
-        return None
-    trial.compiled_for.add(dtype)
-    counts = trial.remote.compile(calls(trial, lane, dtype, examples=examples, seed=seed), shares())
-    watch.totals().add(counts)
-    return counts
+    trial = judge.trial
+    share = (dtype, lane.id == configs.ID)
+    if runtime.current() != "gpu" or lane.id in _NOT_LAUNCHED or share in trial.compiled_for:
+        return
+    trial.compiled_for.add(share)
+    watch.totals().add(judge.compile(calls(trial, lane, dtype, examples=examples, seed=seed)))
 
 
 def calls(trial: Trial, lane: Lane, dtype: torch.dtype | None, *, examples: int, seed: int) -> list[Any]:
@@ -52,3 +58,12 @@ def calls(trial: Trial, lane: Lane, dtype: torch.dtype | None, *, examples: int,
 
     explore(lane.draw(trial, dtype), keep, examples=examples, seed=seed, shrink=False)
     return drawn
+
+
+def compile_calls(trial: Trial, lane: str, drawn: Sequence[Any]) -> watch.Counts:
+    """What was compiled, in this process, of what the lane launches for the calls."""
+    with watch.compiling(threads()) as counts:
+        for each in drawn:
+            for settings in configs.dry_launches(each) if lane == configs.ID else (Settings(dry=True),):
+                trial.launch(each, settings)
+    return counts

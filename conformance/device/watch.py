@@ -7,6 +7,7 @@ a multiple of 16 (Triton, `runtime/jit.py`); a fault may sit in one of those ker
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import contextlib
 import dataclasses
 import functools
@@ -104,13 +105,28 @@ _compiling = [False]
 
 
 @contextlib.contextmanager
-def compiling() -> Iterator[None]:
-    """Let dry launches of Triton kernels inside the block compile what they would launch."""
-    _compiling[0] = True
-    try:
-        yield
-    finally:
-        _compiling[0] = False
+def compiling(threads: int) -> Iterator[Counts]:
+    """Let dry launches of Triton kernels inside the block compile what they would launch, on that many threads.
+
+    At the end everything is compiled, and the counts say how much and in which time; what does not compile is left
+    for the launch that needs it.
+    """
+    counts = Counts()
+    if "triton" not in sys.modules:
+        yield counts
+        return
+    from triton import AsyncCompileMode
+
+    started = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(threads) as executor:
+        _compiling[0] = True
+        try:
+            with AsyncCompileMode(executor, ignore_errors=True) as mode:
+                yield counts
+                counts.compiles = len(mode.raw_futures)
+        finally:
+            _compiling[0] = False
+    counts.compile_seconds = time.perf_counter() - started if counts.compiles else 0.0
 
 
 @contextlib.contextmanager
@@ -222,6 +238,7 @@ def _watched_run(own: Callable[..., Any], compiled: list[int]) -> Callable[..., 
             *args, **{n: v for n, v in kwargs.items() if n in self.signature.parameters}
         )
         bound.apply_defaults()
+        kwargs.update((n, v) for n, v in observation.compiler if n not in self.signature.parameters)
         constexprs = {p.name for p in self.params if p.is_constexpr}
         sizes = _extent(grid(bound.arguments) if callable(grid) else grid)
         meta = tuple((n, v) for n, v in bound.arguments.items() if n in constexprs)
@@ -229,11 +246,11 @@ def _watched_run(own: Callable[..., Any], compiled: list[int]) -> Callable[..., 
         name = self.fn.__name__
         observation.geometry.append(Geometry(name, sizes, (), meta + extra))
         note_grid(observation, name, sizes)
-        if observation.dry and not _compiling[0]:
-            return None
+        if observation.dry:
+            return own(self, *args, grid=sizes, warmup=True, **kwargs) if _compiling[0] else None
         before, started = compiled[0], time.perf_counter()
         try:
-            return own(self, *args, grid=sizes, warmup=observation.dry, **kwargs)
+            return own(self, *args, grid=sizes, warmup=False, **kwargs)
         finally:
             seconds = time.perf_counter() - started
             plain = [n for n in bound.arguments if n not in constexprs]
@@ -252,20 +269,38 @@ def _watched_tuner(own: Callable[..., Any]) -> Callable[..., Any]:
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         configs = self.prune_configs(kwargs)
         observation.configs = max(observation.configs, len(configs))
-        if observation.tune:
-            self.cache.clear()
-        chosen = 0 if observation.config is None and observation.dry else observation.config
-        if chosen is None:
-            return own(self, *args, **kwargs)
-        config = configs[chosen % len(configs)]
-        self.best_config = config
-        if config.pre_hook is not None:
-            config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-        result = self.fn.run(*args, **kwargs, **config.all_kwargs())
+        tried = [configs[k] for k in observing.tried(len(configs), observation.seed)]
+        if observation.tune and not observation.dry:
+            with _first_tuning(self, tried):
+                return own(self, *args, **kwargs)
+        if not observation.tune:
+            # times are equal under observation, so that a tuner would choose the first
+            tried = [configs[(observation.config or 0) % len(configs)]]
+        for config in tried:
+            self.best_config = config
+            if config.pre_hook is not None:
+                config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+            result = self.fn.run(*args, **kwargs, **config.all_kwargs())
         self.nargs = None
         return result
 
     return run
+
+
+@contextlib.contextmanager
+def _first_tuning(tuner: Any, configs: Sequence[Any]) -> Iterator[None]:
+    """Let the tuner choose among the configs, as if it had chosen nothing yet, and forget what it chooses.
+
+    Nothing is timed under observation: a choice that stayed, in the process or in Triton's cache on disk, would be the
+    one that programs get.
+    """
+    kept, stored = tuner.cache, getattr(tuner, "cache_results", False)
+    tuner.cache, tuner.cache_results, tuner.prune_configs = {}, False, lambda _: configs
+    try:
+        yield
+    finally:
+        tuner.cache, tuner.cache_results = kept, stored
+        del tuner.prune_configs
 
 
 def _benchmark(own: Any) -> Callable[[Any], Any]:

@@ -102,7 +102,7 @@ class Worker:
 
         faulthandler.enable()  # a segmentation fault leaves the Python stack in the output
         if runtime.current() == "gpu":
-            runtime.device()
+            _warm_up(runtime.device())
         self.channel.send({"ready": True})
         while True:
             request = self.channel.receive()
@@ -140,16 +140,13 @@ class Worker:
 
 
 def _answer(trial: Any, request: dict[str, Any]) -> dict[str, Any]:
-    from conformance.case import call_of
-    from conformance.device import verdicts, watch
+    from conformance.device import precompile, verdicts, watch
     from conformance.lanes import LANES
     from conformance.launch import Settings
     from conformance.report.encoding import encode
 
     if request["do"] == "compile":
-        with watch.compiling(), watch.counting() as counts:
-            for each in request["drawn"]:
-                trial.launch(call_of(verdicts.decode_drawn(each)), Settings(dry=True))
+        counts = precompile.compile_calls(trial, request["lane"], [*map(verdicts.decode_drawn, request["drawn"])])
         return {"counts": counts.to_json()}
     drawn = verdicts.decode_drawn(request["drawn"])
     if request["do"] == "geometry":
@@ -191,6 +188,20 @@ def set_up(trials: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - whatever the user's modules raise is reported
         return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
     return {"ok": True}
+
+
+def _warm_up(device: Any) -> None:
+    """Make the CUDA context, and let torch load the code that placing and comparing tensors needs: not in a call."""
+    import torch
+
+    from conformance.device import fence
+
+    fence.unavailable(device)
+    values = torch.arange(16, dtype=torch.float32)
+    there = torch.empty(16, device=device).fill_(1.0)
+    there.copy_(values)
+    torch.equal(there.view(torch.uint8), there.view(torch.uint8).clone())
+    there.cpu()
 
 
 def lost_device() -> str | None:

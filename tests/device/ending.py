@@ -22,6 +22,12 @@ def _reference(x):
 
 broken_op = Op(_reference, {"x": kst.tensors("n", dtypes=(torch.float32, torch.float64))}, name="broken")
 
+rounded = Op(lambda x: x / 3, {"x": kst.tensors("n", dtypes=(torch.float32,))}, name="rounded")
+
+
+def rounds_down(x):
+    return torch.nextafter(x / 3, torch.zeros_like(x))
+
 
 def correct(x):
     return x.clone()

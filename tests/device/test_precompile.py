@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from conformance import case
-from conformance.device import isolation, policy, precompile
+from conformance.device import isolation, policy, precompile, watch
 from conformance.device.judge import Judge, Remote
 from conformance.device.policy import Policy
 from conformance.lanes import LANES
@@ -40,21 +40,46 @@ def test_the_calls_that_are_compiled_for_are_those_that_are_judged():
     assert len(drawn) == 20
 
 
-def test_shares_are_compiled_in_processes_of_their_own_and_one_that_ends_is_left_out(process):
+def test_a_kernel_that_ends_the_process_while_it_compiles_is_judged_all_the_same(process):
     trial = remote(ending.leaves, process)
     drawn = precompile.calls(trial, LANES["launch"], torch.float32, examples=10, seed=0)
-    counts = trial.remote.compile(drawn, 2)
-    assert counts.compiles == 0
+    assert Judge(trial, LANES["launch"], process=process).compile(drawn) == watch.Counts()
     assert Judge(trial, LANES["launch"], process=process)(drawn[0]) == []
+
+
+def test_a_lane_compiles_what_it_launches(monkeypatch):
+    dry = []
+    trial = Trial(ending.copy, ending.correct)
+    monkeypatch.setattr(trial, "launch", lambda call, settings: dry.append(settings))
+    drawn = precompile.calls(trial, LANES["launch"], torch.float32, examples=2, seed=0)
+    precompile.compile_calls(trial, "launch", drawn)
+    assert [(s.dry, s.tune) for s in dry] == [(True, False)] * 2
+    dry.clear()
+    precompile.compile_calls(trial, "configs", drawn)
+    assert [(s.dry, s.tune, len(s.compiler)) for s in dry] == [(True, True, 0), (True, False, 2)] * 2
+
+
+@pytest.mark.parametrize("lane", ["refusals", "offsets"])
+def test_lanes_whose_calls_are_not_launched_compile_nothing(lane, process, monkeypatch):
+    trial = remote(ending.correct, process)
+    judge = Judge(trial, LANES["launch"])
+    monkeypatch.setattr("conformance.runtime.current", lambda: "gpu")
+    assert precompile.prepare(judge, LANES[lane], torch.float32, examples=5, seed=0) is None
+    assert not trial.compiled_for
+
+
+def test_a_dtype_is_compiled_once_and_once_more_for_its_configs(process, monkeypatch):
+    compiled = []
+    trial = remote(ending.correct, process)
+    judge = Judge(trial, LANES["launch"])
+    monkeypatch.setattr("conformance.runtime.current", lambda: "gpu")
+    monkeypatch.setattr(judge, "compile", lambda drawn: compiled.append(len(drawn)) or watch.Counts())
+    for lane in ("launch", "layouts", "configs", "exact"):
+        precompile.prepare(judge, LANES[lane], torch.float32, examples=3, seed=0)
+    assert compiled == [3, 3]
 
 
 def test_nothing_is_compiled_ahead_on_the_cpu(process):
     trial = remote(ending.correct, process)
-    assert precompile.prepare(trial, LANES["launch"], torch.float32, examples=5, seed=0) is None
-
-
-@pytest.mark.parametrize(("workers", "cores", "expected"), [("1", 16, 8), ("8", 16, 2), ("16", 16, 1), ("4", None, 1)])
-def test_a_worker_compiles_on_its_part_of_the_cores(workers, cores, expected, monkeypatch):
-    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", workers)
-    monkeypatch.setattr("os.cpu_count", lambda: cores)
-    assert precompile.shares() == expected
+    precompile.prepare(Judge(trial, LANES["launch"]), LANES["launch"], torch.float32, examples=5, seed=0)
+    assert not trial.compiled_for
