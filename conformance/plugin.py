@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -64,6 +65,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the script of each finding under this tool of compute-sanitizer and add its first report; repeatable",
     )
     group.addoption(
+        "--compute-sanitizer-tests",
+        action="store_true",
+        help="with --compute-sanitizer: run each test that passes once more, whole, under the tools; a report fails it",
+    )
+    group.addoption(
         "--stock-interpreter",
         action="store_true",
         help="run Triton's own interpreter, without batching, tracing and repairs",
@@ -83,6 +89,8 @@ def pytest_configure(config: pytest.Config) -> None:
         tools = tuple(dict.fromkeys(config.getoption("--compute-sanitizer")))
         if tools:
             sanitizer.executable()
+        elif config.getoption("--compute-sanitizer-tests"):
+            raise pytest.UsageError("--compute-sanitizer-tests needs a tool, as in --compute-sanitizer memcheck")
         policy.select(
             policy.Policy(
                 fence=not config.getoption("--no-conformance-fence"),
@@ -109,6 +117,28 @@ class _Workers:
         collection.from_worker_output(output)
         if _COUNTS in output:
             watch.totals().add(watch.Counts.from_json(output[_COUNTS]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Run the test, and where that was asked for once more under compute-sanitizer."""
+    result = yield
+    if item.config.getoption("--compute-sanitizer-tests"):
+        options = [
+            f"--rootdir={item.config.rootpath}",
+            "-n0",
+            f"--conformance-runtime={runtime.current()}",
+            f"--conformance-seed={profiles.current().seed}",
+            f"--conformance-examples={profiles.current().examples}",
+            "--conformance-isolate=never",  # the tool itself goes on after most errors
+            "--no-conformance-fence",  # an allocation of its own for each tensor is what memcheck watches
+        ]
+        test = "::".join([str(item.path), *item.nodeid.split("::")[1:]])
+        for tool in policy.current().sanitizer:
+            report = sanitizer.over_test(test, tool, options)
+            if report:
+                pytest.fail("\n  ".join([f"compute-sanitizer {tool}:", *report]), pytrace=False)
+    return result
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -182,7 +182,7 @@ def rate(started: Sequence[Worker]) -> float:
     before = time.perf_counter()
     for worker in started:
         worker.ask("fenced")
-    examples = sum(worker.answer()["examples"] for worker in started)
+    examples = sum(Pass(**worker.answer()).examples for worker in started)
     return examples / (time.perf_counter() - before)
 
 

@@ -75,7 +75,8 @@ def page(rows: dict[str, Row]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in runtime.versions().items())
     calls, differ = sum(row.calls for row in rows.values()), sum(len(row.objections) for row in rows.values())
     lines = [
-        f"`{COMMAND} compare`, against what the CPU gave: {calls:,} calls, **{differ} disagreements**. Here: {versions}.",
+        f"`{COMMAND} compare`, against what the CPU gave: {calls:,} calls, **{differ} disagreements**. "
+        f"Here: {versions}.",
         "",
         "| kernel | calls | the same bits | disagreements |",
         "|---|---|---|---|",

@@ -13,7 +13,7 @@ from conformance import runtime
 from conformance.events import Event, Kind
 from conformance.failures import OffsetsFailure
 from conformance.launch import Settings
-from conformance.memory import lazy
+from conformance.memory import lazy, plain
 from conformance.observation import LARGEST_GRID
 from conformance.oracles import accuracy, crash, offsets
 from conformance.oracles.objection import Objection
@@ -52,15 +52,15 @@ def long_axes(trial: Trial) -> tuple[str, ...]:
 
 def skip(trial: Trial) -> str | None:
     """Why the lane does not apply to a trial, None if it does."""
-    if runtime.current() != "interpret":
-        return "huge strides lie over lazily committed memory, which only the CPU has"
     if not _spreadable(trial) and not long_axes(trial):
         return "no argument may have rows that lie 2**31 elements apart, and no axis is free to be long"
     return None
 
 
 def _spreadable(trial: Trial) -> tuple[str, ...]:
-    return strided_arguments(trial) if trial.promises.offsets != "int32" else ()
+    # huge strides lie over lazily committed memory, which the CPU alone has
+    possible = trial.promises.offsets != "int32" and runtime.current() == "interpret"
+    return strided_arguments(trial) if possible else ()
 
 
 def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
@@ -134,7 +134,8 @@ def _shows_anyway(trial: Trial, call: Call) -> bool:
 
 def _grid(trial: Trial, call: Call) -> list[Objection]:
     """Object to a grid that CUDA does not launch; the geometry says it, and nothing runs."""
-    for geometry in trial.launch(call, Settings(allocator=lazy, dry=True)).geometry:
+    allocator = lazy if runtime.current() == "interpret" else plain
+    for geometry in trial.launch(call, Settings(allocator=allocator, dry=True)).geometry:
         for axis, size, limit in zip("xyz", geometry.grid, LARGEST_GRID, strict=True):
             if size > limit:
                 long = ", ".join(f"{n}={s}" for n, s in call.sizes.items() if s == LONG)

@@ -22,6 +22,7 @@ from conformance.regions import Arena
 
 del os.environ["TRITON_INTERPRET"]  # which conformance has set, since torch sees no device
 
+
 class Driver:
     """As much of a driver as compiling needs."""
 

@@ -4,6 +4,7 @@ import pathlib
 import sys
 
 import pytest
+import strided
 import torch
 
 from conformance import case, lanes
@@ -11,6 +12,7 @@ from conformance.device import isolation, policy
 from conformance.device.judge import Judge, Remote
 from conformance.device.policy import Policy
 from conformance.faults.gpu import GPU_FAULTS
+from conformance.promises import Promises
 from conformance.trial import Trial
 from strategies import Call, TensorDescription, Values
 
@@ -69,3 +71,12 @@ def test_faults_of_a_lane_with_a_law_of_its_own_are_objections_of_that_lane():
         process.close()
         policy.select(before)
     assert objection.failure.oracle == "configs"
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "padded"])
+@pytest.mark.parametrize("kernel", strided.FAULTY, ids=lambda kernel: kernel.__name__)
+def test_a_step_beside_a_row_is_seen_by_the_interpreter_too(kernel, layout):
+    trial = Trial(strided.copy, kernel, Promises(layouts=(layout,)))
+    assert case.run(trial, lanes.LANES["launch"], torch.float32, examples=40, seed=0).findings
+    right = Trial(strided.copy, strided.right, Promises(layouts=(layout,)))
+    assert not case.run(right, lanes.LANES["launch"], torch.float32, examples=40, seed=0).findings

@@ -1,20 +1,19 @@
 from __future__ import annotations
 
-import gc
-import time
-
 import ending
 import pytest
+import strided
 import torch
 
 from conformance import case, runtime
-from conformance.device import fence, isolation, policy, watch
+from conformance.device import fence, isolation, policy, precompile, watch
 from conformance.device.judge import Judge
 from conformance.device.policy import Policy
 from conformance.faults.gpu import GPU_FAULTS
 from conformance.lanes import LANES
 from conformance.memory import place
 from conformance.ops import vector_add
+from conformance.promises import Promises
 from conformance.regions import Arena, Role
 from conformance.trial import Trial
 
@@ -53,19 +52,6 @@ def test_a_placed_tensor_holds_its_values_and_touches_the_page(side, dtype):
     assert edge % pool.pages.granularity == 0
 
 
-def test_placing_a_tensor_costs_well_under_a_fifth_of_a_millisecond():
-    device = runtime.device()
-    allocator = fence.Fence(fence.pool(device), "end")
-    allocator(100, torch.float32, device)
-    gc.collect()
-    started = time.perf_counter()
-    for _ in range(1000):
-        allocator(100, torch.float32, device)
-    each = (time.perf_counter() - started) / 1000
-    print(f"fenced allocation: {each * 1e6:.1f} us")
-    assert each < 2e-4
-
-
 @pytest.mark.parametrize("dtype", DTYPES, ids=case.dtype_name)
 @pytest.mark.parametrize(
     "name", ["gpu_read_past_end", "gpu_read_before_start", "gpu_write_past_end", "gpu_write_before_start"]
@@ -76,40 +62,62 @@ def test_one_element_too_far_is_found_at_either_end_in_any_dtype(name, dtype):
     assert {finding.oracle for finding in outcome.findings} & set(fault.oracles)
 
 
-def test_a_lost_device_costs_less_than_two_seconds_and_the_next_call_is_judged():
+@pytest.mark.parametrize("layout", ["contiguous", "padded"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=case.dtype_name)
+@pytest.mark.parametrize("kernel", strided.FAULTY, ids=lambda kernel: kernel.__name__)
+def test_one_element_too_far_in_a_row_is_found_in_contiguous_and_in_padded_tensors(kernel, dtype, layout):
+    promises = Promises(layouts=(layout,))
+    outcome = case.run(Trial(strided.copy, kernel, promises), LANES["launch"], dtype, examples=100, seed=0)
+    assert {finding.oracle for finding in outcome.findings} & {"bounds", "inputs_kept", "written", "accuracy"}
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "padded"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=case.dtype_name)
+def test_a_kernel_that_keeps_to_its_rows_is_not_objected_to(dtype, layout):
+    promises = Promises(layouts=(layout,))
+    outcome = case.run(Trial(strided.copy, strided.right, promises), LANES["launch"], dtype, examples=100, seed=0)
+    assert not outcome.findings
+
+
+def test_a_lost_device_costs_its_call_alone():
     fault = BY_NAME["gpu_wild_pointer"]
-    judge = Judge(Trial(fault.op, fault.kernel), LANES["launch"])
     call = _call(8, 8)
     for _ in range(3):
-        judge(call)  # compiles, and brings workers into reserve
-    started = time.perf_counter()
-    (objection,) = judge(call)
-    seconds = time.perf_counter() - started
-    print(f"a call that loses the device: {seconds:.2f} s")
-    assert objection.failure.oracle == "bounds"
-    assert seconds < 2
+        (objection,) = Judge(Trial(fault.op, fault.kernel), LANES["launch"])(call)
+        assert objection.failure.oracle == "bounds"
     assert Judge(Trial(fault.op, fault.fixed), LANES["launch"])(call) == []
 
 
-def test_isolation_adds_less_than_a_millisecond_to_a_call():
+def test_a_kernel_that_races_in_some_number_of_warps_is_objected_to_by_configs():
+    found = case.run(
+        Trial(strided.copy, strided.wrong_in_many_warps), LANES["configs"], torch.float32, examples=60, seed=0
+    )
+    assert [finding.oracle for finding in found.findings] == ["configs"]
+    assert "num_warps=" in found.findings[0].summary
+
+
+def test_a_grid_that_no_device_launches_is_objected_to_without_a_launch():
+    from conformance.faults import add_rows_on_grid_y
+
+    fault = add_rows_on_grid_y.fault
+    found = case.run(Trial(fault.op, fault.kernel), LANES["offsets"], torch.float32, examples=20, seed=0)
+    assert [finding.oracle for finding in found.findings] == ["offsets"]
+    assert not case.run(Trial(fault.op, fault.fixed), LANES["offsets"], torch.float32, examples=20, seed=0).findings
+
+
+def test_what_is_compiled_ahead_is_not_compiled_again_in_the_calls():
     from kernels_triton.vector_add import vector_add as kernel
 
-    trial, call = Trial(vector_add, kernel), _call(8, 8)
-    isolated = Judge(trial, LANES["launch"])
+    trial, lane = Trial(vector_add, kernel), LANES["launch"]
     policy.select(Policy(isolate="never"))
-    here = Judge(Trial(vector_add, kernel), LANES["launch"])
+    judge = Judge(trial, lane)
+    precompile.prepare(judge, lane, torch.bfloat16, examples=30, seed=5)
+    prepared = watch.totals().copy()
+    case.run(trial, lane, torch.bfloat16, examples=30, seed=5)
     policy.select(Policy(isolate="always", hang_seconds=10.0))
-    for judge in (isolated, here):
-        judge(call)
-        judge(call)
-    times = []
-    for judge in (isolated, here):
-        started = time.perf_counter()
-        for _ in range(100):
-            assert judge(call) == []
-        times.append((time.perf_counter() - started) / 100)
-    print(f"isolated {times[0] * 1e3:.2f} ms a call, in this process {times[1] * 1e3:.2f} ms")
-    assert times[0] - times[1] < 1e-3
+    counts = watch.totals().since(prepared)
+    assert counts.launches >= 20
+    assert counts.compiles == 0
 
 
 def test_compiling_and_the_specialization_classes_are_counted():
@@ -118,7 +126,6 @@ def test_compiling_and_the_specialization_classes_are_counted():
     before = watch.totals().copy()
     outcome = case.run(Trial(vector_add, kernel), LANES["launch"], torch.float32, examples=40, seed=3)
     counts = watch.totals().since(before)
-    print(f"compiling {counts.compile_seconds:.2f} s ({counts.compiles}), launching {counts.launch_seconds:.2f} s")
     assert not outcome.findings
     assert counts.launches >= 30
     assert outcome.result.coverage["specialization"]

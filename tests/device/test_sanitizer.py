@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -64,3 +67,50 @@ def test_a_missing_sanitizer_says_where_it_comes_from(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name, path=None: None)
     with pytest.raises(sanitizer.SanitizerMissing, match="CUDA toolkit"):
         sanitizer.executable()
+
+
+def test_every_report_of_an_output_is_told_apart():
+    assert [len(report) for report in sanitizer.reports(OUTPUT)] == [4, 2]
+    assert sanitizer.reports("no mark\n") == []
+
+
+@pytest.fixture
+def runs(tmp_path, installed):
+    """Runs pytest on a test that passes, with options, under the stand-in."""
+    (tmp_path / "test_it.py").write_text("def test_passes(): pass\n")
+
+    def run(*options):
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conformance.plugin", *options],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folder or os.getcwd() for folder in sys.path)},
+        )  # fmt: skip
+
+    return run
+
+
+def test_a_test_that_passes_fails_with_the_report_on_its_run_under_the_tool(runs, tmp_path):
+    fake = tmp_path / "compute-sanitizer"
+    fake.write_text(fake.read_text().replace('[ -f "$6" ]', 'echo "$*" >>arguments'))
+    assert "1 passed" in runs("--compute-sanitizer", "memcheck").stdout
+    done = runs("--compute-sanitizer", "memcheck", "--compute-sanitizer-tests")
+    assert "compute-sanitizer memcheck:\n  Invalid __global__ read of size 4 bytes" in done.stdout
+    assert "1 failed" in done.stdout
+    (arguments,) = (tmp_path / "arguments").read_text().splitlines()
+    assert arguments.endswith(f"{tmp_path}/test_it.py::test_passes")
+
+
+def test_running_tests_under_no_tool_is_wrong_use(runs):
+    done = runs("--compute-sanitizer-tests")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "needs a tool" in done.stderr
+
+
+def test_a_test_that_fails_under_the_tool_alone_is_a_report(tmp_path, monkeypatch):
+    fake = tmp_path / "compute-sanitizer"
+    fake.write_text("#!/bin/sh\necho 'no memory left'; exit 1\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    report = sanitizer.over_test("test_it.py::test_passes", "memcheck", [])
+    assert report[0].startswith("the test fails under the sanitizer")
+    assert report[-1] == "no memory left"
