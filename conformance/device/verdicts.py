@@ -23,6 +23,7 @@ _FAULTS: tuple[tuple[str, Kind], ...] = (
     ("invalid address space", Kind.WILD_POINTER),
     ("device-side assert", Kind.DEVICE_ASSERT),
     ("launch timed out", Kind.HANG),
+    ("did not end", Kind.HANG),  # what `runtime.synchronize` says
 )
 
 _DETAILS = {
