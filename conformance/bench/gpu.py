@@ -183,7 +183,9 @@ def rate(started: Sequence[Worker]) -> float:
     for worker in started:
         worker.ask("fenced")
     examples = sum(Pass(**worker.answer()).examples for worker in started)
-    return examples / (time.perf_counter() - before)
+    found = examples / (time.perf_counter() - before)
+    print(f"{len(started)} workers: {found:,.0f} examples/s", file=sys.stderr, flush=True)
+    return found
 
 
 def measure(examples: int = EXAMPLES, counts: Sequence[int] = WORKERS) -> dict[str, Any]:
