@@ -19,6 +19,10 @@ import torch
 from conformance.poison import LIMIT, Poison, fill, pattern
 from conformance.regions import Arena, Region, Role
 
+# A tensor on a device is laid out on the host up to this size, and compared there: one copy each way takes the place of
+# a dozen small kernels and their waits (examples a second of 8 workers on an H200 are the measure: docs/gpu-run.md).
+_STAGED = 1 << 20
+
 # Bytes of guard zone on each side; a multiple of 64, so that the tensor keeps the alignment of its storage, and wider
 # than one 32-lane access of 16-byte vectors.
 GUARD = 512
@@ -101,9 +105,9 @@ class Placed:
             before = blank.view(torch.uint8)
         if before is None:
             return None
-        after = self.storage.view(torch.uint8)
+        after = self.storage.view(torch.uint8).to(before.device)
         if self.region.role in (Role.OUT, Role.INOUT, Role.SCRATCH):
-            after = after.clone()
+            after = after.clone() if after.data_ptr() == self.storage.data_ptr() else after
             _elements_of(after, self.tensor).copy_(_elements_of(before, self.tensor))
         if torch.equal(after, before):
             return None
@@ -150,20 +154,29 @@ def place(
     """
     shape = tuple(values.shape)
     storage, first = _storage(allocator, extent(shape, strides), offset, values.dtype, device, aligned)
-    fill(storage, poison)
-    view = storage.as_strided(shape, strides, first + offset)
+    size = storage.numel() * storage.element_size()
+    staged = _is_staged(device, size) and not (initialized and values.device.type != "cpu")
+    content = torch.empty(storage.shape, dtype=storage.dtype) if staged else storage
+    fill(content, poison)
     if initialized and values.numel():
         once = tuple(1 if s == 0 else n for n, s in zip(shape, strides, strict=True))
-        if once != shape:
-            storage.as_strided(once, strides, first + offset).copy_(values[tuple(slice(0, n) for n in once)])
-        else:
-            view.copy_(values)
+        content.as_strided(once, strides, first + offset).copy_(values[tuple(slice(0, n) for n in once)])
+    if staged:
+        storage.copy_(content, non_blocking=True)  # pageable memory: the driver has its own copy when this returns
+    view = storage.as_strided(shape, strides, first + offset)
     region = arena.add(Region(name, view, role, initialized))
-    if not snapshot or storage.numel() * storage.element_size() > LIMIT:
+    if not snapshot or size > LIMIT:
         return Placed(name, view, storage, region, None)
+    if staged:
+        return Placed(name, view, storage, region, content.view(torch.uint8))
     if not initialized:
         return Placed(name, view, storage, region, None, poison)
     return Placed(name, view, storage, region, _clone(storage.view(torch.uint8)))
+
+
+def _is_staged(device: torch.device, size: int) -> bool:
+    """Whether so many bytes are laid out on the host, to be copied to the device."""
+    return device.type != "cpu" and size <= _STAGED
 
 
 def _storage(

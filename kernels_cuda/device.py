@@ -36,14 +36,15 @@ def _include_candidates() -> Iterator[pathlib.Path]:
 
 @functools.cache
 def include_paths() -> tuple[str, ...]:
-    """Folders with the CUDA headers: the first that holds `mma.h` and the `crt/mma.h` that it needs.
+    """Folders with the CUDA headers: the first that holds `mma.h` and the `crt/mma.h` that it needs, and its `cccl`.
 
     Searched are $CUDA_PATH, $CUDA_HOME, NVIDIA's wheels (`nvidia-cuda-runtime` with `nvidia-cuda-crt`) and the headers
     that come with Triton; CuPy's own lack `crt/mma.h`. Empty where none is complete.
     """
     for folder in _include_candidates():
         if (folder / "mma.h").exists() and (folder / "crt" / "mma.h").exists():
-            return (str(folder),)
+            # since CUDA 13 the C++ headers, which cooperative_groups.h includes, have a folder of their own
+            return tuple(str(path) for path in (folder, folder / "cccl") if path.is_dir())
     return ()
 
 

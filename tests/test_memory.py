@@ -10,6 +10,13 @@ from conformance.regions import Arena, Role
 CPU = torch.device("cpu")
 
 
+@pytest.fixture(autouse=True, params=["in place", "staged"])
+def _staged(request, monkeypatch):
+    """Tensors are laid out where they lie, or on the host as for a device."""
+    if request.param == "staged":
+        monkeypatch.setattr("conformance.memory._is_staged", lambda device, size: size < 1 << 20)
+
+
 def guarded(values, strides, offset=0, role=Role.IN, **options):
     return place("x", values, strides, offset, role=role, arena=Arena(), device=CPU, **options)
 

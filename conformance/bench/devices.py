@@ -45,14 +45,14 @@ class Run:
 
 
 def plan(devices: int, cores: int) -> list[Run]:
-    """The runs that are compared: one device with half of the workers, and with all; all devices with all of them.
+    """The runs that are compared: as many workers as the cores feed, on one device and on all.
 
     >>> [(run.devices, run.workers) for run in plan(2, 32)]
-    [(1, 14), (1, 28), (2, 28)]
+    [(1, 28), (2, 28)]
     """
     # a few cores are left to the controller and to ptxas
-    full = max(2, cores * 7 // 8)
-    return [Run(1, full // 2), Run(1, full), *([Run(devices, full)] if devices > 1 else [])]
+    workers = max(2, cores * 7 // 8)
+    return [Run(1, workers), *([Run(devices, workers)] if devices > 1 else [])]
 
 
 def carry_out(run: Run, *, examples: int, results: str | None = None) -> Run:

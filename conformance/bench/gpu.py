@@ -33,7 +33,7 @@ DTYPES = (torch.float32, torch.float16)
 EXAMPLES = 100
 SEED = 0
 # Rates of so many workers are tried, as far as there are cores; the best is the result.
-WORKERS = (1, 4, 8, 16, 32)
+WORKERS = (1, 4, 8, 16)
 # Passes of which the median tells what the fence costs, each of them after one without it.
 ROUNDS = 3
 # A worker that has said nothing for so long is stuck; compiling all variants takes about half a minute.

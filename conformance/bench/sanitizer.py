@@ -206,11 +206,10 @@ def page(records: Sequence[dict[str, Any]]) -> str:
             continue
         possible += 1
         seen += bool(record["confirmed"])
-        says = next(iter(record["confirmed"].values()), "nothing") + (
-            f" ({record['note']})" if "note" in record else ""
-        )
+        says = next(iter(record["confirmed"].values()), _silence(record))
         twin = "" if cured is None else next(iter(cured["confirmed"].values()), "nothing")
         rows.append((name, fault.kind.value, tool, says, twin))
+    lost: list[str] = []
     programs = [record for record in records if record["what"].startswith("corpus:")]
     racy = sum(len(record["kernels"]) - 1 for record in programs)
     caught = sum(len(set(record["kernels"][1:]) & set(record["confirmed"])) for record in programs)
@@ -238,7 +237,14 @@ def page(records: Sequence[dict[str, Any]]) -> str:
             int(right in record["confirmed"]),
         )
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
+        lost += [f"- not launched: {kernel}, {why}" for kernel, why in record["failed"].items()]
+    return "\n".join([*lines, *(["", *lost] if lost else [])])
+
+
+def _silence(record: dict[str, Any]) -> str:
+    """What is said of a fault that the tool does not report."""
+    hung = "note" in record or any("did not end" in why for why in record["failed"].values())
+    return "nothing; the kernel does not end" if hung else "nothing"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

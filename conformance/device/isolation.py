@@ -81,8 +81,6 @@ class Process:
         if self._channel is not None:
             self._ask({"do": "set_up", "trial": key, **setup})
         self._setups[key] = setup
-        while self._reserves:  # forked before the trial was known
-            self._discard(self._reserves.pop())
 
     def call(self, key: str, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The worker's answer; a worker whose device is lost is let go after it.
@@ -215,7 +213,8 @@ class Process:
             ended.status = self._status(worker, _DYING_SECONDS)
         if ended.status is None:
             worker.kill()
-            self._status(worker, _REAP_SECONDS)
+            if not ended.hung:  # the driver takes its time to stop a kernel, and how it ended is known
+                self._status(worker, _REAP_SECONDS)
         if not worker.forked:
             self._end_nursery()
         ended.output = worker.output()

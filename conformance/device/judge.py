@@ -37,9 +37,10 @@ _OWN: dict[str, type[ConformanceFailure]] = {
 }
 # Seconds for all variants of a kernel; each takes 0.05 to 0.5 s of one core (measured on an H200).
 _COMPILE_SECONDS = 240.0
-# Once a kernel has hung, a call may take this many times the longest that ended, and at least two seconds.
+# Once a kernel has hung, a call may take this many times the longest that ended, and at least a second: shrinking meets
+# many hangs, and each costs all of that.
 _PATIENCE = 20.0
-_LEAST_SECONDS = 2.0
+_LEAST_SECONDS = 1.0
 
 
 class LaneLike(Protocol):
@@ -208,7 +209,7 @@ _device_lost = [False]
 def _mode() -> str:
     mode = policy.current().isolate
     if mode == "auto":
-        # in this process until the first fault: a child costs 0.3 ms a call more, and compiles every kernel again
-        # (H200: 26 test ids took 12 s here and over 50 s in children)
+        # in this process until the first fault: in a child a call costs half as much again (docs/gpu-run.md), and every
+        # kernel is loaded anew
         return "fault" if runtime.current() == "gpu" else "never"
     return mode

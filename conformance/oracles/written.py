@@ -67,7 +67,7 @@ def _unwritten(launch: Launch) -> list[Event]:
         if shadow is not None:
             count, index = shadow.unwritten(output)
         else:
-            mask = is_poison(output, launch.settings.poison)
+            mask = is_poison(output.detach().cpu(), launch.settings.poison)
             count = int(mask.sum())
             index = tuple(int(k) for k in mask.nonzero()[0]) if count else None
         if count:

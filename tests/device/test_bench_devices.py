@@ -25,7 +25,7 @@ def test_the_page_tells_the_speed_up_over_the_first_run(two_devices, tmp_path, m
     monkeypatch.setattr(devices, "carry_out", carried_out)
     page = tmp_path / "page.md"
     assert devices.main(["--write", str(page)]) == 0
-    assert "| 1 | 14 | 60 | 400 | 1.00 | 335 passed in 9s |" in page.read_text()
+    assert "| 1 | 28 | 60 | 400 | 1.00 | 335 passed in 9s |" in page.read_text()
     assert "| 2 | 28 | 30 | 400 | 2.00 | 335 passed in 9s |" in page.read_text()
 
 
