@@ -82,8 +82,8 @@ ORACLES: dict[str, Explanation] = {
         "it, promise `batch_invariant=False`.",
     ),
     "configs": Explanation(
-        "Every config of an autotuned kernel agrees with the reference, in the first (tuning) call too; on a GPU a kernel "
-        "that is not tuned does so with any number of warps and stages.",
+        "Every config of an autotuned kernel agrees with the reference, in the first (tuning) call too; on a GPU a "
+        "kernel that is not tuned does so with any number of warps and stages.",
         "@triton.autotune(configs, key=['n'])                      # tuning runs each config on the same accumulator",
         "Declare what a run changes: `reset_to_zero=[...]` or `restore_value=[...]`; check that no config assumes a "
         "size that its BLOCK does not divide.",
