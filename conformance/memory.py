@@ -156,7 +156,7 @@ def place(
     storage, first = _storage(allocator, extent(shape, strides), offset, values.dtype, device, aligned)
     size = storage.numel() * storage.element_size()
     staged = _is_staged(device, size) and not (initialized and values.device.type != "cpu")
-    content = torch.empty(storage.shape, dtype=storage.dtype) if staged else storage
+    content = _empty(storage.shape, dtype=storage.dtype) if staged else storage
     fill(content, poison)
     if initialized and values.numel():
         once = tuple(1 if s == 0 else n for n, s in zip(shape, strides, strict=True))
