@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
@@ -20,7 +21,9 @@ from conformance.failures import ConformanceFailure
 from conformance.oracles.objection import Objection
 from strategies.choices import FAR, Data, entry
 
-# Examples drawn after the first objection, in search of other kinds: faults that come together show within a few.
+# Examples drawn after the first objection, in search of other kinds: faults that come together show within a few. A
+# kernel that hangs takes its time in most of them, so they end, as shrinking does, when their seconds are over: of
+# computing, so that a loaded machine finds the same.
 _AFTER_FIRST = 20
 # Seconds of shrinking for one kind; what is smallest by then is reported. Interpreted launches take about a
 # millisecond, so nearly every shrink ends by itself long before.
@@ -93,13 +96,13 @@ def explore(
     `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk.
     """
     result = Exploration()
-    extra = 0 if stop_at_first else _AFTER_FIRST
+    extra, until = 0 if stop_at_first else _AFTER_FIRST, math.inf
     seen: set[Hashable] = set()
     choices: dict[Kind, Choices] = {}
     broken: list[Exception] = []
 
     def collect(batch: Batch) -> None:
-        nonlocal extra
+        nonlocal extra, until
         for call, drawn in batch:
             if call in seen:
                 continue
@@ -119,7 +122,9 @@ def explore(
                 hypothesis.target(value, label="error over bound")
             if progress is not None:
                 progress()
-            if result.examples == examples or (result.found and extra == 0):
+            if result.found:
+                until = min(until, time.process_time() + _SHRINK_SECONDS)
+            if result.examples == examples or (result.found and (extra == 0 or time.process_time() > until)):
                 raise _Enough("as many as were asked for")
 
     try:

@@ -20,6 +20,7 @@ from conformance.memory import Allocations, Allocator, Placed, intercept, place,
 from conformance.observation import Geometry, Observation, Order, observe
 from conformance.poison import Poison
 from conformance.regions import Arena, Role
+from conformance.watchdog import CALL_SECONDS, LauncherHang, Watchdog
 from strategies import Call, TensorDescription
 from strategies.layouts import dense_strides
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from conformance.op import Op
 
 Kernel = Callable[..., Any]
+
+_watchdog = Watchdog(LauncherHang)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +172,7 @@ def launch(
     result: Any = None
     runtime.prepare()
     started = time.perf_counter()
-    with observe(observation), intercept(allocations), _process_state():
+    with observe(observation), intercept(allocations), _process_state(), _timed():
         try:
             result = invoke(kernel, arguments, settings.meta)
             runtime.synchronize()
@@ -198,6 +201,11 @@ def launch(
         error=error,
         returned=returned,
     )
+
+
+def _timed() -> contextlib.AbstractContextManager[None]:
+    """What ends a launcher that does not return; on a GPU, where it may compile for long, its process is ended."""
+    return _watchdog.watch(CALL_SECONDS) if runtime.current() == "interpret" else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

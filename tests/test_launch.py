@@ -1,5 +1,7 @@
 """What a kernel does to its process, returns and raises stays its own, and is judged."""
 
+import sys
+
 import pytest
 import torch
 from hypothesis.errors import InvalidArgument
@@ -169,3 +171,19 @@ def _calls(n):
     drawn = []
     explore(DOUBLE.calls(), lambda call: drawn.append(call) or [], examples=n, seed=0)
     return drawn
+
+
+def test_a_launcher_that_does_not_end_is_a_crash_at_its_line(monkeypatch):
+    monkeypatch.setattr(sys.modules["conformance.launch"], "CALL_SECONDS", 0.1)
+
+    def waits(x):
+        flag = 0
+        while not flag:  # no kernel sets it
+            flag |= 0
+
+    (finding,) = check(waits, DOUBLE, oracles=["launch"], stop_at_first=True).findings
+
+    first = waits.__code__.co_firstlineno
+    assert finding.oracle == "crash"
+    assert "the launcher had not ended" in finding.summary
+    assert any(f"{__file__}:{first + k})" in finding.summary for k in (2, 3))

@@ -21,15 +21,15 @@ from conformance import observation as observing
 from conformance.events import Kind
 from conformance.interpreter import arguments
 from conformance.interpreter.blocks import Blocks
-from conformance.interpreter.errors import HangError, RejectedError
+from conformance.interpreter.errors import RejectedError
 from conformance.interpreter.hazards import Place
 from conformance.interpreter.shadow import Shadow
 from conformance.interpreter.sites import foreign
 from conformance.interpreter.tape import Batch, Machine, Node, Recording
 from conformance.interpreter.tracing import Group, Tracer
-from conformance.interpreter.watchdog import Deadline
 from conformance.observation import LARGEST_GRID, Geometry, Observation
 from conformance.regions import Region, Role
+from conformance.watchdog import Deadline, HangError
 
 Array = np.ndarray[Any, Any]
 

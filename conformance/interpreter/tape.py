@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.interpreter.errors import HangError
-from conformance.interpreter.watchdog import Deadline, Watchdog
+from conformance.watchdog import Deadline, HangError, Watchdog
 
 # A kernel that records more operations than this in one path does not end: the largest correct case of the suite
 # (a row of 50,000 in blocks of 16) needs 60,000.

@@ -11,8 +11,9 @@ import triton
 import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
+from conformance import watchdog
 from conformance.events import Kind
-from conformance.interpreter import HangError, launcher, programs, sites, watchdog
+from conformance.interpreter import HangError, launcher, programs, sites
 from tests.interpreter.observing import line, observed, only
 
 

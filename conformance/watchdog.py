@@ -10,13 +10,29 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from conformance.interpreter.errors import HangError
-
+# Of CPU time for a whole call, kernels included; a kernel has less, and is then the one that is blamed. The slowest
+# correct case of the suite takes under a second.
+CALL_SECONDS = 30.0
 # operations are checked against the clock themselves; what loops without one is interrupted this much later
 _GRACE = 2.0
 _TICK = 0.25
 # A loaded machine may give a thread a tenth of its time, which is no hang; what waits and computes nothing never ends.
 _WALL = 15
+
+
+class HangError(RuntimeError):
+    """A launch did not end within its time or number of operations."""
+
+    def __init__(self, why: str = "no end to a loop that asks for no operation of Triton's language") -> None:
+        # the watchdog can raise a class in another thread, but no message
+        super().__init__(why)
+
+
+class LauncherHang(HangError):
+    """The Python round the kernels did not end within the time of a call."""
+
+    def __init__(self, why: str = f"the launcher had not ended after {CALL_SECONDS:g} s of computing") -> None:
+        super().__init__(why)
 
 
 @functools.lru_cache(maxsize=64)
@@ -45,16 +61,17 @@ class Deadline:
 
 
 class Watchdog:
-    """One thread for the process, started when it is first needed."""
+    """One thread for the process, started when it is first needed; it raises `error`, a class."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: type[HangError] = HangError) -> None:
+        self.error = error
         self.deadline: Deadline | None = None
         self.thread = 0
         self.process = 0
 
     @contextlib.contextmanager
     def watch(self, seconds: float) -> Iterator[None]:
-        """Raise HangError inside the block if it computes longer than `seconds` and a little."""
+        """Raise the error inside the block if it computes longer than `seconds` and a little."""
         if self.process != os.getpid():  # a forked child has no thread of its parent's
             self.process = os.getpid()
             threading.Thread(target=self._run, name="conformance-watchdog", daemon=True).start()
@@ -74,4 +91,4 @@ class Watchdog:
                 continue
             if late and self.deadline is deadline:
                 self.deadline = None
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(HangError))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(self.error))
