@@ -56,7 +56,7 @@ def environment() -> dict[str, str]:
 
 
 def reports(output: str) -> list[tuple[str, ...]]:
-    """The lines of each error that compute-sanitizer reports, without its marks.
+    r"""The lines of each error that compute-sanitizer reports, without its marks.
 
     >>> reports("========= COMPUTE-SANITIZER\n========= Invalid __global__ read of size 4 bytes\n"
     ...         "=========     at k+0x10\n========= \n========= ERROR SUMMARY: 1 error")
