@@ -20,6 +20,7 @@ from conformance.oracles.refusals import Refused
 from conformance.oracles.relations import Related
 from conformance.report.coverage import Coverage
 from conformance.report.records import CaseResult, thin
+from conformance.report.trust import Bias
 from conformance.trial import Trial
 from strategies import Call
 
@@ -97,10 +98,14 @@ def run(
     if specializations:
         result.coverage["specialization"] = dict(specializations)
     tightness = trial.tightness
+    if tightness.judged:
+        result.undecided = tightness.undecided / tightness.judged
+    for bias in tightness.biases:
+        result.bias = result.bias or Bias()
+        result.bias.add(bias)
     if tightness.points:
         ratios = [ratio for _, ratio in tightness.points]
         result.worst_ratio, result.median_ratio = max(ratios), statistics.median(ratios)
-        result.undecided = tightness.undecided / max(1, tightness.elements)
         result.points = thin(tightness.points)
     findings = [trial.finding(found.objection, call_of(found.call)) for found in exploration.found.values()]
     if policy.current().sanitizer:

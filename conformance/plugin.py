@@ -13,6 +13,7 @@ from conformance.device import policy, sanitizer, watch
 from conformance.report import collection
 from conformance.report.records import save_findings
 from conformance.report.summary import header_line, summary_lines
+from conformance.report.trust import mistrusted
 
 _COUNTS = "conformance_counts"  # in the output that an xdist worker sends when it ends
 _UNWRITTEN = pytest.StashKey[list[str]]()  # what could not be written at the end, and why
@@ -153,7 +154,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the reports on from a worker; write the results file and the findings elsewhere.
 
-    What cannot be written is said in the summary; a results file that was asked for and is missing fails the session.
+    What cannot be written is said in the summary; a results file that was asked for and is missing fails the session,
+    and so do data that test nothing.
     """
     output = getattr(session.config, "workeroutput", None)  # only xdist workers have one
     if output is not None:
@@ -168,6 +170,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         except OSError as error:
             unwritten.append(f"the results could not be written to {path}: {error}")
             session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
+    if any(mistrusted(collection.reports())):
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
     _, unsaved = save_findings(f for report in collection.reports() for f in report.findings)
     if unsaved:
         unwritten.append(unsaved)

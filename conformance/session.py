@@ -93,7 +93,7 @@ class Session:
             click.echo(f"the kernel printed {count} while it was judged, from the first on\n{first}", err=True)
 
     def exit_code(self, report: Report) -> int:
-        """0 where nothing was found, 1 for findings, 2 where the kernel could not be judged here."""
+        """0 where nothing was found, 1 for findings or a mistrusted op, 2 where the kernel could not be judged here."""
         texts = ["\n".join((finding.summary, *finding.notes)) for finding in report.findings]
         if texts and all(finding.oracle == "crash" for finding in report.findings) and all(map(needs_device, texts)):
             click.echo(
@@ -108,4 +108,4 @@ class Session:
         if report.verdict == "nothing ran":
             click.echo("nothing ran: every test id was skipped, see the reasons above", err=True)
             return 2
-        return 0 if report.ok else 1
+        return 0 if report.verdict == "no objection" else 1

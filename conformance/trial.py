@@ -39,18 +39,25 @@ class Expected:
 
 @dataclasses.dataclass
 class Tightness:
-    """How close results came to their bounds, over the launches of a case: (elements, error over bound) pairs."""
+    """How close results came to their bounds, over the launches of a case: (elements, error over bound) pairs.
+
+    Launches without a bound other than zero have no ratio. `biases` are the mean errors over bound of the others.
+    """
 
     points: list[tuple[int, float]] = dataclasses.field(default_factory=list)
-    undecided: int = 0
-    elements: int = 0
+    biases: list[float] = dataclasses.field(default_factory=list)
+    undecided: float = 0.0  # the shares of undecided elements, summed over the launches
+    judged: int = 0
 
     def add(self, verdict: balls.Verdict) -> None:
         """Count one verdict."""
-        self.undecided += verdict.undecided
-        self.elements += verdict.total
-        if verdict.total > verdict.undecided:
+        if verdict.total:
+            self.undecided += verdict.undecided / verdict.total
+            self.judged += 1
+        if verdict.total > verdict.undecided and (verdict.bounded or not verdict.ok):
             self.points.append((verdict.total, verdict.ratio))
+            if verdict.ok:
+                self.biases.append(verdict.bias)
 
     def last(self) -> float | None:
         """The ratio of the newest launch, for Hypothesis to climb; None where there is none, or it is infinite."""
@@ -59,7 +66,8 @@ class Tightness:
     def clear(self) -> None:
         """Forget everything: a new case begins."""
         self.points.clear()
-        self.undecided = self.elements = 0
+        self.biases.clear()
+        self.undecided, self.judged = 0.0, 0
 
 
 class Trial:

@@ -11,14 +11,11 @@ import torch
 
 from conformance.accuracy import LOG_NEAR_ONE
 from conformance.balls import arithmetic
-from conformance.balls.context import CURRENT, Array, Context
+from conformance.balls.context import CURRENT, LOG2E, Array, Context
 from conformance.balls.rounding import extent, rounded, specials, total
 from conformance.balls.tensor import BallTensor, operand
 
-LOG2E = math.log2(math.e)
 LN2 = math.log(2.0)
-# relative error of log2(e) held in float32 (1.44269502...), rounded up
-LOG2E_ERROR = abs(float(np.float32(LOG2E)) - LOG2E) / LOG2E * 1.01
 
 # expm1 and log1p are there for arguments near 0. Who writes them asks for that; a kernel that computes exp(x) - 1 has
 # that as its reference. The bound of fdlibm's range reduction, ln(2) / 2, below which no exponential is taken
@@ -42,7 +39,7 @@ def exponent_error(c: Context, mid: Array, rad: Array | None) -> Array | None:
         return np.asarray(np.abs(product * LN2 - mid))
     size = np.abs(mid)
     wide = size if rad is None else size + rad
-    error: Array = c.power(np.asarray(wide * LOG2E)) * (c.u * LN2) + wide * LOG2E_ERROR
+    error: Array = c.power(np.asarray(wide * LOG2E)) * (c.u * LN2) + wide * c.log2e_error
     return error if rad is None else np.asarray(error + rad)
 
 

@@ -25,7 +25,8 @@ class Verdict:
     `ratio` is the worst error over bound of the decided elements (inf where the class is wrong: NaN, infinity), at
     `index`, where the kernel gave `got`, the exact value is `exact` and [`low`, `high`] is allowed; `ulp` is the error
     there in units in the last place of the output dtype. `wrong` are flat indices, `undecided` the number of elements
-    whose bound is infinite, of `total`. `heuristic` names operations without a proven rule.
+    whose bound is infinite, of `total`. `heuristic` names operations without a proven rule. `bounded` tells that some
+    bound is not zero, so that the ratio says something; `bias` is the mean error over bound, positive away from zero.
     """
 
     ok: bool
@@ -40,6 +41,8 @@ class Verdict:
     undecided: int
     total: int
     heuristic: tuple[str, ...] = ()
+    bounded: bool = False
+    bias: float = 0.0
 
     def __str__(self) -> str:
         where = f" at {list(self.index)}" if self.index else ""
@@ -170,7 +173,15 @@ def _verdict(
         undecided,
         int(quotient.size),
         ball.heuristic,
+        bool(reach.max() > 0),
+        _outward(quotient, value, ball.mid) if ok else 0.0,
     )
+
+
+def _outward(quotient: Array, value: Array, mid: Array) -> float:
+    """The mean of error over bound, positive where the value is further from zero than the exact one."""
+    signed = np.where(quotient > 0, quotient * (np.sign(value - mid) * np.sign(mid)), 0.0)
+    return float(signed.mean())
 
 
 def ulps_between(got: float, exact: float, form: Format | None) -> float:

@@ -9,8 +9,8 @@ import torch
 
 from conformance.accuracy import LOG_NEAR_ONE
 from conformance.balls import arithmetic
-from conformance.balls.context import CURRENT, Array, Context
-from conformance.balls.elementary import LN2, LOG2E, LOG2E_ERROR, growth
+from conformance.balls.context import CURRENT, LOG2E, Array, Context
+from conformance.balls.elementary import LN2, growth
 from conformance.balls.reductions import along, axes_of, squeeze
 from conformance.balls.rounding import extent, rounded
 from conformance.balls.tensor import BallTensor, operand
@@ -40,7 +40,7 @@ def shifted_exponentials(c: Context, mid: Array, rad: Array | None, axis: int) -
         size = np.abs(difference) + extent(rad, mid)
         argument = extent(rad, mid) + c.power(size) * c.u
         if c.exp_through_exp2:
-            argument = argument + c.power(size * LOG2E) * (c.u * LN2) + size * LOG2E_ERROR
+            argument = argument + c.power(size * LOG2E) * (c.u * LN2) + size * c.log2e_error
     value = np.exp(difference)
     spread = value * growth(argument)
     if not spread.size or not np.isfinite(spread.max()):
@@ -65,7 +65,7 @@ def softmax_of(c: Context, mid: Array, rad: Array | None, axis: int, rescales: i
     if c.promises.order == "any" and not rescales:
         rescales = int(records(mid, axis))
     if rescales:
-        spread = spread + value * (rescales * (c.ulps["exp"] + 2 * c.u + LOG2E_ERROR))
+        spread = spread + value * (rescales * (c.ulps["exp"] + 2 * c.u + c.log2e_error))
     total: Array = np.add.reduce(value, axis, keepdims=True)
     errors: Array = np.add.reduce(spread, axis, keepdims=True)
     magnitude = total + errors
@@ -127,7 +127,7 @@ def log_sum(c: Context, mid: Array, rad: Array | None, axis: int) -> tuple[Array
     top, _, value, spread = shifted_exponentials(c, mid, rad, axis)
     n = mid.shape[axis]
     if c.promises.order == "any":
-        spread = spread + value * (records(mid, axis) * (c.ulps["exp"] + 2 * c.u + LOG2E_ERROR))
+        spread = spread + value * (records(mid, axis) * (c.ulps["exp"] + 2 * c.u + c.log2e_error))
     total: Array = np.add.reduce(value, axis, keepdims=True)
     errors: Array = np.add.reduce(spread, axis, keepdims=True)
     magnitude = total + errors

@@ -78,8 +78,9 @@ class Remote:
         if isinstance(answer, Objection):
             return answer
         trial.tightness.points.extend((int(size), float(ratio)) for size, ratio in answer["points"])
+        trial.tightness.biases.extend(float(bias) for bias in answer["biases"])
         trial.tightness.undecided += answer["undecided"]
-        trial.tightness.elements += answer["elements"]
+        trial.tightness.judged += answer["judged"]
         trial.launched = verdicts.decode_geometry(answer["geometry"])
         watch.totals().add(watch.Counts.from_json(answer["counts"]))
         return [verdicts.decode_objection(each) for each in answer["objections"]]

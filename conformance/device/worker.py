@@ -159,8 +159,9 @@ def _answer(trial: Any, request: dict[str, Any]) -> dict[str, Any]:
     return {
         "objections": [verdicts.encode_objection(each) for each in objections],
         "points": tightness.points,
+        "biases": tightness.biases,
         "undecided": tightness.undecided,
-        "elements": tightness.elements,
+        "judged": tightness.judged,
         "geometry": encode(trial.launched or ()),
         "counts": counts.to_json(),
     }

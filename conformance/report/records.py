@@ -14,6 +14,7 @@ from typing import Any
 from conformance.failures import Finding
 from conformance.report.documents import SCHEMA, read_document, write_json
 from conformance.report.encoding import decode_finding, encode, number
+from conformance.report.trust import Bias, mistrusted
 
 FINDINGS = Path(".conformance") / "findings"
 MAX_POINTS = 512  # error points kept of one case: enough for a plot, and a report stays under a megabyte
@@ -26,8 +27,9 @@ class CaseResult:
     `examples` are the calls judged, `rejected` the draws that gave no call (0 by the house rules), `seconds` the wall
     time, `skipped` the reason why nothing ran, `xfail` the reason why an objection was expected. `objections` are the
     ids of the oracles that objected. `worst_ratio` and `median_ratio` are error over bound; `undecided` is the share of
-    elements, 0 to 1, that the ball of the reference cannot judge. `points` are (elements of the output, ratio) pairs,
-    `coverage` counts the examples by dimension and class of the input space (`conformance.report.coverage`).
+    elements, 0 to 1, that the ball of the reference cannot judge, on average over the launches. `points` are (elements
+    of the output, ratio) pairs, `coverage` counts the examples by dimension and class of the input space
+    (`conformance.report.coverage`), `bias` is how errors lean to one side (`conformance.report.trust`).
     """
 
     dtype: str
@@ -43,6 +45,7 @@ class CaseResult:
     undecided: float | None = None
     points: list[tuple[int, float]] = dataclasses.field(default_factory=list)
     coverage: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
+    bias: Bias | None = None
 
     @property
     def id(self) -> str:
@@ -88,9 +91,11 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """`objected to`, `no objection`, or `nothing ran` where every test id was skipped."""
+        """`objected to`, `mistrusted`, `no objection`, or `nothing ran` where every test id was skipped."""
         if not self.ok:
             return "objected to"
+        if any(mistrusted([self])):
+            return "mistrusted"
         return "no objection" if any(result.skipped is None for result in self.results) else "nothing ran"
 
     @property
@@ -128,6 +133,7 @@ def _decode_result(data: Mapping[str, Any]) -> CaseResult:
     fields = dict(data)
     for name in ("worst_ratio", "median_ratio", "undecided"):
         fields[name] = None if data.get(name) is None else number(data[name])
+    fields["bias"] = None if data.get("bias") is None else Bias(**data["bias"])
     fields["points"] = [(int(size), number(ratio)) for size, ratio in data.get("points", [])]
     return CaseResult(**fields)
 
@@ -153,6 +159,9 @@ def _add(into: CaseResult, other: CaseResult) -> None:
     into.points = thin([*into.points, *other.points])
     if into.points:
         into.median_ratio = statistics.median(ratio for _, ratio in into.points)
+    if other.bias is not None:
+        into.bias = into.bias or Bias()
+        into.bias.merge(other.bias)
     into.examples = examples
     into.rejected += other.rejected
     into.seconds += other.seconds

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from conformance.report.records import CaseResult, Report
+from conformance.report.trust import leaning, mistrusted
 
 
 def summary_lines(reports: Iterable[Report]) -> list[str]:
@@ -13,7 +14,7 @@ def summary_lines(reports: Iterable[Report]) -> list[str]:
     merged = Report.merge(reports)
     if not merged:
         return []
-    return [*_table(list(_rows(merged))), *_skips(merged), *_verdict(merged)]
+    return [*_table(list(_rows(merged))), *_skips(merged), *leaning(merged), *mistrusted(merged), *_verdict(merged)]
 
 
 def _rows(reports: list[Report]) -> Iterator[tuple[str, ...]]:
@@ -64,7 +65,9 @@ def _verdict(reports: list[Report]) -> Iterator[str]:
     idle = sum(report.verdict == "nothing ran" for report in reports)
     if idle:
         yield f"nothing ran for {idle} of {kernels}: every test id was skipped"
-    verdict = outcome if failed or findings else "no objection" if examples else "nothing was judged"
+    trusted = not any(mistrusted(reports))
+    clean = "no objection" if trusted else "mistrusted"
+    verdict = outcome if failed or findings else clean if examples else "nothing was judged"
     yield f"{examples:,} examples over {kernels}: {verdict}"
 
 
