@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import os
@@ -21,8 +22,10 @@ from conformance.given import (
     find_op,
     found_kernel,
     found_op,
+    read_options,
     read_promise,
     read_promises,
+    written_options,
 )
 
 OK, FINDINGS = 0, 1
@@ -146,12 +149,9 @@ def check(
             dtypes=[find_dtype(name) for name in dtypes] or None, progress=session.progress,
             **read_promises(promises, op),
         )  # fmt: skip
-    again = ["--target", target]
-    for option, values in (
-        ("--op", [op_name]), ("--against", [against]), ("--example", example), ("--promise", promises),
-    ):  # fmt: skip
-        again += [word for value in values if value is not None for word in (option, value)]
-    session.show(report, Path(findings), json_path, again)
+    options = written_options(op_name, against, example, promises)
+    report.findings = [dataclasses.replace(finding, options=options) for finding in report.findings]
+    session.show(report, Path(findings), json_path, ("--target", target))
     _leave(session.exit_code(report))
 
 
@@ -213,7 +213,7 @@ def replay(
 ) -> None:  # fmt: skip
     """Judge a saved finding again: exit code 1 while the oracle still objects, 0 once it no longer does.
 
-    Where no kernel or op is given, they are those that the script in the finding imports.
+    Where no kernel or op is given, they are those that the script in the finding imports, or that it was checked by.
     """
     from conformance import runtime, targets
     from conformance.replay import replay as run_again
@@ -221,6 +221,8 @@ def replay(
 
     runtime.select()
     finding = load_finding(file)
+    if op_name is None and against is None:
+        op_name, against, example, promises = read_options(finding, promises)
     kernel = targets.load_kernel(target) if target else found_kernel(finding)
     op = (
         found_op(finding) if op_name is None and against is None else find_op(op_name, against, example, finding.kernel)

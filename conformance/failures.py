@@ -42,7 +42,8 @@ class Finding:
 
     `oracle` is the id (`bounds`), `law` the sentence that was broken, `summary` what happened in one line; `call` is
     the JSON form of the drawn call (`Call.to_json`), `script` a Python program that reproduces the launch without
-    Hypothesis; `geometry` are the launches of the call, whose meta-parameters give the tile of an element.
+    Hypothesis; `geometry` are the launches of the call, whose meta-parameters give the tile of an element. `options`
+    of the command line say by what it was judged (`--against`), for `replay` to judge it again.
     """
 
     oracle: str
@@ -57,6 +58,7 @@ class Finding:
     notes: tuple[str, ...] = ()
     runtime: str = ""
     geometry: tuple[Geometry, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 class ConformanceFailure(AssertionError):

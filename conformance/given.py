@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,6 +52,35 @@ def found_op(finding: Finding) -> Any:
         return catalog.find_op(path or finding.op)
     except targets.TargetError as error:
         raise Unusable(f"the op of the finding, {finding.op}: {error}. Give it with --op FILE:NAME") from error
+
+
+def written_options(
+    op: str | None, against: str | None, example: Sequence[str], promises: Sequence[str]
+) -> tuple[str, ...]:
+    """What a kernel is judged by, as words of the command line; paths of files are made absolute."""
+    given = (("--op", [op]), ("--against", [against]), ("--example", example), ("--promise", promises))
+    words = [(option, value) for option, values in given for value in values if value is not None]
+    return tuple(
+        word
+        for option, value in words
+        for word in (option, _absolute(value) if option in ("--op", "--against") else value)
+    )
+
+
+def _absolute(target: str) -> str:
+    file, colon, name = target.rpartition(":")
+    return f"{Path(file).resolve()}{colon}{name}" if Path(file).suffix == ".py" and Path(file).is_file() else target
+
+
+def read_options(
+    finding: Finding, promises: Sequence[str]
+) -> tuple[str | None, str | None, tuple[str, ...], tuple[str, ...]]:
+    """Op, reference, examples and promises that the finding was checked with; `promises` take the place of its own."""
+    saved: dict[str, list[str]] = {}
+    for option, value in zip(finding.options[::2], finding.options[1::2], strict=False):
+        saved.setdefault(option, []).append(value)
+    op, against = (next(iter(saved.get(option, ())), None) for option in ("--op", "--against"))
+    return op, against, tuple(saved.get("--example", ())), tuple(promises or saved.get("--promise", ()))
 
 
 def find_op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:

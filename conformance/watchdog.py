@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 # Of CPU time for a whole call, kernels included; a kernel has less, and is then the one that is blamed. The slowest
 # correct case of the suite takes under a second.
@@ -61,34 +62,43 @@ class Deadline:
 
 
 class Watchdog:
-    """One thread for the process, started when it is first needed; it raises `error`, a class."""
+    """What may take a time, and `error`, the class that ends it; one thread of the process looks at all of them."""
+
+    _all: ClassVar[list[Watchdog]] = []
+    _process: ClassVar[int] = 0
 
     def __init__(self, error: type[HangError] = HangError) -> None:
         self.error = error
         self.deadline: Deadline | None = None
         self.thread = 0
-        self.process = 0
+        self._all.append(self)
 
     @contextlib.contextmanager
     def watch(self, seconds: float) -> Iterator[None]:
         """Raise the error inside the block if it computes longer than `seconds` and a little."""
-        if self.process != os.getpid():  # a forked child has no thread of its parent's
-            self.process = os.getpid()
-            threading.Thread(target=self._run, name="conformance-watchdog", daemon=True).start()
+        if Watchdog._process != os.getpid():  # a forked child has no thread of its parent's
+            Watchdog._process = os.getpid()
+            threading.Thread(target=_look, args=(self._all,), name="conformance-watchdog", daemon=True).start()
         self.thread, self.deadline = threading.get_ident(), Deadline(seconds + _GRACE)
         try:
             yield
         finally:
             self.deadline = None
 
-    def _run(self) -> None:
-        while True:
-            time.sleep(_TICK)
-            deadline = self.deadline
-            try:
-                late = deadline is not None and deadline.passed()
-            except OSError:  # the thread ended after its block did
-                continue
-            if late and self.deadline is deadline:
-                self.deadline = None
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(self.error))
+    def look(self) -> None:
+        """End what has taken too long."""
+        deadline = self.deadline
+        try:
+            late = deadline is not None and deadline.passed()
+        except OSError:  # the thread ended after its block did
+            return
+        if late and self.deadline is deadline:
+            self.deadline = None
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(self.error))
+
+
+def _look(watchdogs: list[Watchdog]) -> None:
+    while True:
+        time.sleep(_TICK)
+        for watchdog in watchdogs:
+            watchdog.look()

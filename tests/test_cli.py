@@ -66,8 +66,8 @@ def needs_gpu(x):
     return x * torch.full((), 2.0, device="cuda")
 
 def starts_thread(x):
-    if threading.active_count() < 3:
-        threading.Thread(target=time.sleep, args=(600,)).start()
+    if not any(thread.name == "left" for thread in threading.enumerate()):
+        threading.Thread(target=time.sleep, args=(600,), name="left").start()
     return x * 2
 
 def raises(x):
@@ -292,9 +292,21 @@ def test_the_printed_command_replays_a_check_against_a_function(folder: Path) ->
     command = printed_command(checked.stdout)
     forget()
     assert run(*command).exit_code == FINDINGS
+    forget()
+    assert run("replay", command[1]).exit_code == FINDINGS  # the finding knows what it was checked against
+    document = json.loads(Path(command[1]).read_text())
+    document["finding"]["options"] = []
+    Path(command[1]).write_text(json.dumps(document))
     bare = run("replay", command[1])
     assert bare.exit_code == UNUSABLE
     assert "give it with --op FILE:NAME" in bare.stderr
+
+
+def test_promises_of_a_check_hold_in_its_replay(folder: Path) -> None:
+    options = ("--op", "cli_ops.py:double", "--promise", "compute=float16", "--examples", "15", "--oracle", "launch")
+    command = printed_command(run("check", "cli_kernels.py:wrong", *options).stdout)
+    saved = json.loads(Path(command[1]).read_text())["finding"]["options"]
+    assert saved == ["--op", f"{(folder / 'cli_ops.py').resolve()}:double", "--promise", "compute=float16"]
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ def decode_finding(data: Mapping[str, Any]) -> Finding:
         notes=tuple(data.get("notes", [])),
         runtime=data.get("runtime", ""),
         geometry=tuple(_decode_geometry(geometry) for geometry in data.get("geometry", [])),
+        options=tuple(data.get("options", [])),
     )
 
 
