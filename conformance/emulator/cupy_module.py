@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -15,61 +16,17 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.utils.dlpack
 
 from conformance import observation
+from conformance.emulator import cupy_array
 from conformance.emulator.backend import Backend, Handle, three
+from conformance.emulator.cupy_array import MemoryPointer, ndarray
 from conformance.emulator.launch import DEFAULT_SHARED, MAX_SHARED, check_configuration
 from conformance.emulator.signature import ArgumentError, Parameter, Signature
 from conformance.emulator.toolchain import CompileError
 from conformance.events import Event, Kind
 
 _INTEGERS, _FLOATS = "bBhHiIqQ", "fdey"
-
-
-class ndarray:  # noqa: N801  (CuPy's name)
-    """A CuPy array that is a torch tensor: pointer, shape, strides in bytes, dtype."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
-
-    @property
-    def data(self) -> types.SimpleNamespace:
-        """The pointer, as `data.ptr`."""
-        return types.SimpleNamespace(ptr=self.tensor.data_ptr(), device=types.SimpleNamespace(id=0))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes."""
-        return tuple(self.tensor.shape)
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The strides in bytes."""
-        return tuple(s * self.tensor.element_size() for s in self.tensor.stride())
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype; two raw bytes for bfloat16, which NumPy has not."""
-        if self.tensor.dtype is torch.bfloat16:
-            return np.dtype("V2")
-        return torch.empty(0, dtype=self.tensor.dtype).numpy().dtype
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.tensor.numel()
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.tensor.dim()
-
-    def __dlpack__(self, **how: Any) -> object:
-        return self.tensor.__dlpack__(**how)
-
-    def __dlpack_device__(self) -> object:
-        return self.tensor.__dlpack_device__()
 
 
 class RawModule:
@@ -106,6 +63,15 @@ class RawModule:
     def get_function(self, name: str) -> RawKernel:
         """The kernel of a name (or one of `name_expressions`)."""
         return RawKernel(self.code, name, self.options, module=self)
+
+    def get_global(self, name: str) -> MemoryPointer:
+        """The memory of a `__device__` or `__constant__` variable: `cupy.ndarray(shape, dtype, memory)` writes to it.
+
+        Raises:
+            KeyError: the text has no such variable.
+        """
+        found = [self.handle().program(checked=checked).variable(name) for checked in (True, False)]
+        return MemoryPointer([address for address, _ in found], found[0][1])
 
 
 class RawKernel:
@@ -261,6 +227,9 @@ class Stream:
 Stream.null = Stream()
 
 
+_TORCH_STREAM = types.SimpleNamespace(cuda_stream=0, synchronize=lambda: None, device=torch.device("cpu"))
+
+
 class Device(Stream):
     """A device like an H200, on which one block runs at a time."""
 
@@ -273,18 +242,6 @@ class Device(Stream):
             "MaxSharedMemoryPerBlockOptin": MAX_SHARED,
         }
     )
-
-
-def from_dlpack(tensor: Any) -> ndarray:
-    """The tensor as an array, without a copy."""
-    return tensor if isinstance(tensor, ndarray) else ndarray(torch.utils.dlpack.from_dlpack(tensor))
-
-
-def asarray(value: Any) -> ndarray:
-    """A tensor as an array without a copy, anything else with one."""
-    if isinstance(value, ndarray):
-        return value
-    return ndarray(value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value)))
 
 
 def module() -> types.ModuleType:
@@ -318,14 +275,30 @@ def module() -> types.ModuleType:
         ndarray=ndarray,
         RawKernel=RawKernel,
         RawModule=RawModule,
-        from_dlpack=from_dlpack,
-        asarray=asarray,
+        array=cupy_array.asarray,
+        ascontiguousarray=lambda value: ndarray.of(cupy_array.asarray(value).tensor.contiguous()),
+        asnumpy=lambda array: array.get(),
         cuda=cuda,
+        **{name: getattr(cupy_array, name) for name in _ARRAYS},
         **numbers,
     )
     cupy.__path__ = []
     cuda.__path__ = []
+    for made in (cupy, cuda):
+        made.__dict__["__getattr__"] = functools.partial(_absent, made.__name__)
     return cupy
+
+
+_ARRAYS = ("from_dlpack", "asarray", "empty", "zeros", "ones", "full", "empty_like", "zeros_like")
+
+
+def _absent(module_name: str, name: str) -> Any:
+    if name.startswith("__"):  # Python's own questions, of a module that is imported
+        raise AttributeError(name)
+    raise AttributeError(
+        f"the stand-in for CuPy has no {module_name}.{name}: it has raw kernels, arrays to pass to them, and streams; "
+        "compute with torch"
+    )
 
 
 def _fill(target: types.ModuleType, **names: Any) -> None:
@@ -340,6 +313,8 @@ def install_cupy() -> bool:
     """
     if torch.cuda.is_available():
         return False
+    # launchers pass torch's stream on to CuPy; without a device torch has none
+    torch.cuda.current_stream = lambda device=None: _TORCH_STREAM  # type: ignore[assignment, return-value]
     stand_in = module()
     for found in (stand_in, stand_in.cuda, stand_in.cuda.runtime, stand_in.cuda.compiler):
         sys.modules[found.__name__] = found
@@ -349,10 +324,12 @@ def install_cupy() -> bool:
 @contextlib.contextmanager
 def cupy_installed() -> Iterator[bool]:
     """The stand-in for the time of the block; modules that imported it keep it."""
+    stream = torch.cuda.current_stream
     before = {name: found for name, found in sys.modules.items() if name == "cupy" or name.startswith("cupy.")}
     try:
         yield install_cupy()
     finally:
+        torch.cuda.current_stream = stream
         for name in [n for n in sys.modules if n == "cupy" or n.startswith("cupy.")]:
             del sys.modules[name]
         sys.modules.update(before)

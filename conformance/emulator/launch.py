@@ -149,10 +149,9 @@ def _memory(
 ) -> list[Memory]:
     """What the kernel may touch, in the order of the program's table, which is filled."""
     known = shadows(observation.arena) if observation else []
-    covered = {r.tensor.untyped_storage().data_ptr() for s in known for r in s.regions}
     for parameter, value in zip(library.signature(name).parameters, args, strict=True):
-        if isinstance(value, torch.Tensor) and (at := value.untyped_storage().data_ptr()) not in covered:
-            covered.add(at)
+        # by address: a tensor that went through DLPack has a storage of its own
+        if isinstance(value, torch.Tensor) and not any(shadow.holds(value.data_ptr()) for shadow in known):
             known.append(unknown(value, parameter.name))
     memory: list[Memory] = [*library.variables, *known]
     if len(memory) >= MAX_SPACES:

@@ -63,6 +63,18 @@ class Program:
         alone = self._library((name,))
         return self._library(tuple(self.exports)) if alone.stateful else alone
 
+    def variable(self, name: str) -> tuple[int, int]:
+        """The address and the bytes of a variable that outlives a launch.
+
+        Raises:
+            KeyError: the text has no such variable.
+        """
+        whole = self._library(tuple(self.exports))
+        found = {v.name: v for v in whole.variables if not v.shared and not v.guard}
+        if name not in found:
+            raise KeyError(f"{self.path} has no variable {name!r}; it has {', '.join(sorted(found)) or 'none'}")
+        return whole.module.low + found[name].offset, found[name].size
+
     def signature(self, name: str) -> Signature:
         """The signature of a kernel, as the compiler sees it; raises as `library` does."""
         return self.library(name).signature(name)

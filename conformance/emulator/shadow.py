@@ -43,6 +43,10 @@ class Shadow:
                 self._elements(region.tensor)[...] |= previous._elements(region.tensor) & INIT
             region.shadow = self
 
+    def holds(self, address: int) -> bool:
+        """Whether the address lies in the storage."""
+        return self.low - self.margins[0] <= address < self.low + self.size + self.margins[1]
+
     def refresh(self) -> None:
         """Take in that a region holds values now (the launcher filled it between two launches)."""
         for region in self.regions:

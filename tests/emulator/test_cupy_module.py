@@ -99,3 +99,60 @@ def test_stand_in_leaves_with_its_block() -> None:
     with cupy_installed():
         assert sys.modules["cupy"] is not before
     assert sys.modules.get("cupy") is before
+
+
+CONSTANT = """
+__constant__ float weights[4];
+__device__ int launches = 0;
+extern "C" __global__ void f(float* y) { y[threadIdx.x] = weights[threadIdx.x]; if (threadIdx.x == 0) launches++; }
+"""
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_constant_memory_is_written_from_the_host(cupy: Any, checked: bool) -> None:
+    program = cupy.RawModule(code=CONSTANT)
+    weights = cupy.ndarray((4,), cupy.float32, program.get_global("weights"))
+    weights[...] = cupy.array([1, 2, 3, 4], dtype=cupy.float32)
+    y = torch.zeros(4)
+    arena = Arena()
+    arena.add(Region("y", y, Role.OUT, initialized=False))
+    with observe(Observation(arena, trace=checked)) as seen:
+        program.get_function("f")((1,), (4,), (cupy.asarray(y),))
+    assert seen.events == []
+    assert y.tolist() == [1, 2, 3, 4]
+    assert weights.get().tolist() == [1, 2, 3, 4]
+
+
+def test_variable_that_is_not_there_is_named_with_those_there_are(cupy: Any) -> None:
+    with pytest.raises(KeyError, match="has no variable 'bias'; it has launches, weights"):
+        cupy.RawModule(code=CONSTANT).get_global("bias")
+
+
+def test_launcher_may_take_torchs_stream_and_allocate_with_cupy(cupy: Any) -> None:
+    out = cupy.empty((3,), dtype=cupy.float32)
+    with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+        cupy.RawKernel(SOURCE, "f")((1,), (1,), (out, np.float32(0.5), 3, 4))
+    assert cupy.asnumpy(out).tolist() == [0.5, 3, 4]
+    assert (out.shape, out.dtype, out.nbytes, len(out)) == ((3,), np.dtype("f4"), 12, 3)
+    assert cupy.zeros_like(out).get().sum() == 0
+
+
+def test_what_the_stand_in_lacks_is_named(cupy: Any) -> None:
+    with pytest.raises(AttributeError, match=r"no cupy\.ElementwiseKernel: it has raw kernels"):
+        cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")
+    with pytest.raises(AttributeError, match=r"no cupy\.cuda\.texture"):
+        cupy.cuda.texture  # noqa: B018
+
+
+def test_tensor_that_went_through_dlpack_is_the_one_that_is_known(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(tensor: torch.Tensor, name: str) -> None:
+        pytest.fail(f"{name} is taken for another tensor: its shadow would be as large as its span")
+
+    monkeypatch.setattr("conformance.emulator.launch.unknown", unknown)
+    y = torch.zeros(8)[2:5]
+    arena = Arena()
+    arena.add(Region("y", y, Role.OUT, initialized=False))
+    with observe(Observation(arena)) as seen:
+        cupy.RawKernel(SOURCE, "f")((1,), (1,), (cupy.from_dlpack(y), np.float32(0.5), 3, 4))
+    assert seen.events == []
+    assert y.tolist() == [0.5, 3, 4]

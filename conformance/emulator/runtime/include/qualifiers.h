@@ -9,7 +9,7 @@
 #define __global__ __attribute__((noinline))
 #define __device__
 #define __host__
-#define __constant__ static
+#define __constant__  // no `static`: the compiler would take a variable that only the host writes for a constant
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
