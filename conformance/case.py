@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 
+from conformance import simplification
 from conformance.device import policy, precompile, sanitizer, watch
 from conformance.device.judge import Judge
-from conformance.explore import explore
-from conformance.failures import Finding
+from conformance.explore import Found, explore
+from conformance.failures import ConformanceFailure, Finding
 from conformance.lanes import Lane
+from conformance.op import Op
 from conformance.oracles.objection import Objection
 from conformance.oracles.refusals import Refused
 from conformance.oracles.relations import Related
@@ -26,6 +28,25 @@ from strategies import Call
 
 # Hypothesis spends half of a run on climbing a target: with few examples that costs variety and finds less.
 _CLIMBING = 1000
+
+
+def _simplify(op: Op, found: Found, kind: type[ConformanceFailure], check: Callable[[Any], list[Objection]]) -> None:
+    """Replace the call that was found by the simplest to which the same oracle objects."""
+    drawn = found.call
+    objections: dict[Call, Objection] = {}
+
+    def again(call: Call) -> Any:
+        return dataclasses.replace(drawn, call=call) if isinstance(drawn, Related) else call
+
+    def fails(call: Call) -> bool:
+        objection = next((o for o in check(again(call)) if o.failure is kind), None)
+        if objection is not None:
+            objections[call] = objection
+        return objection is not None
+
+    simplest = simplification.simplify(op, call_of(drawn), fails)
+    if simplest in objections:
+        found.call, found.objection = again(simplest), objections[simplest]
 
 
 @dataclasses.dataclass
@@ -90,6 +111,10 @@ def run(
         shrink=xfail is None,  # nobody reads the call of a failure that is known
         stop_at_first=stop_at_first,
     )
+    if xfail is None and not stop_at_first and not exploration.interrupted:
+        for kind, found in exploration.found.items():
+            if kind in simplification.KINDS:
+                _simplify(trial.op, found, kind, check)
     result.seconds = time.perf_counter() - started
     result.examples = exploration.examples
     result.rejected = exploration.rejected

@@ -65,6 +65,9 @@ def _call(finding: Finding) -> Call:
             if isinstance(value, TensorDescription):
                 if value.values.pattern not in PATTERNS:
                     raise ValueError(f"there is no pattern {value.values.pattern!r} of values")
+                if value.values.pattern == "literal":
+                    value.fill()
+                    continue
                 # one element tells whether there is such a distribution
                 dataclasses.replace(value.values, pins=(), repeated=()).shared((1,), value.dtype)
     except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:

@@ -20,10 +20,11 @@ from strategies.domains import REAL, Domain
 from strategies.dtypes import format_of
 
 #: The patterns, the simplest first.
-PATTERNS = ("zeros", "ones", "ramp", "random", "exact", "special")
+PATTERNS = ("zeros", "ones", "ramp", "random", "exact", "special", "literal")
 #: What a call may hold: ordinary numbers, small integers on which sums are exact, or NaN, infinities and their like.
 LANES = ("numeric", "exact", "special")
 _SEEDS = 2**16
+_SHOWN = 8  # numbers of a literal that fit in a line
 _KEPT = 2**14  # elements of a fill that is kept for the next oracle that asks for it; larger ones are made again
 
 
@@ -33,7 +34,9 @@ class Values:
 
     `pattern` is one of `PATTERNS`; `distribution` names the kind of random, index, mask or special data; `pins` are
     (flat index, value) pairs, laid over it; `domain` is the set of allowed numbers; `ignore` marks entries of an index
-    tensor that do not count. The values are constant along `repeated` axes (those with stride 0).
+    tensor that do not count. The values are constant along `repeated` axes (those with stride 0). `numbers` are the
+    elements in C order where the pattern is "literal", as Python writes them, so that NaN equals itself and -0.0 is not
+    0.0. Literals are not drawn: a call that was simplified has them.
     """
 
     pattern: str = "zeros"
@@ -43,6 +46,7 @@ class Values:
     domain: Domain = REAL
     ignore: int | None = None
     repeated: tuple[int, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     def fill(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """A new contiguous CPU tensor of `shape` with these values; the same for equal values, shape and dtype."""
@@ -54,7 +58,23 @@ class Values:
             return _fill(self, shape, dtype)
         return _filled(self, shape, dtype)
 
+    @classmethod
+    def literal(cls, tensor: torch.Tensor, domain: Domain = REAL) -> Values:
+        """The values of a tensor of few elements: zeros, ones, or its numbers.
+
+        >>> Values.literal(torch.tensor([[1.0, 0.0], [0.5, 0.0]]))
+        [1, 0, 0.5, 0]
+        """
+        numbers = tuple(repr(float(number)) for number in tensor.double().reshape(-1).tolist())
+        for pattern, value in (("zeros", "0.0"), ("ones", "1.0")):
+            if set(numbers) <= {value}:
+                return cls(pattern, domain=domain)
+        return cls("literal", domain=domain, numbers=numbers)
+
     def __repr__(self) -> str:
+        if self.pattern == "literal":
+            shown = [f"{float(number):g}" for number in self.numbers[:_SHOWN]]
+            return "[" + ", ".join(shown) + (", ..." if len(self.numbers) > _SHOWN else "") + "]"
         parts = [self.distribution or self.pattern]
         if self.pattern in ("random", "special", "exact"):
             parts.append(f"seed={self.seed}")
@@ -79,6 +99,8 @@ class Values:
             record["ignore"] = self.ignore
         if self.repeated:
             record["repeated"] = list(self.repeated)
+        if self.numbers:
+            record["numbers"] = list(self.numbers)
         return record
 
     @classmethod
@@ -92,6 +114,7 @@ class Values:
             domain=Domain(*record["domain"]) if "domain" in record else REAL,
             ignore=record.get("ignore"),
             repeated=tuple(record.get("repeated", ())),
+            numbers=tuple(record.get("numbers", ())),
         )
 
 
@@ -109,6 +132,11 @@ def number_from_json(value: float | str) -> float:
 
 
 def _fill(values: Values, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    if values.pattern == "literal":
+        made = torch.tensor([float(number) for number in values.numbers], dtype=torch.float64).to(dtype).reshape(shape)
+        for axis in values.repeated:
+            made = made.narrow(axis, 0, 1)
+        return made.expand(shape).contiguous()
     cut = tuple(1 if axis in values.repeated else size for axis, size in enumerate(shape)) if 0 not in shape else shape
     made = fills.tensor(
         values.pattern, values.distribution, values.seed, values.pins, values.domain, values.ignore, cut, dtype
