@@ -162,7 +162,7 @@ _VIEWS = (
 _JOINS = ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack")
 
 _SAME = (
-    "contiguous", "detach", "detach_", "cpu", "requires_grad_", "alias", "dropout", "identity", "cuda", "resolve_conj",
+    "contiguous", "detach", "detach_", "cpu", "alias", "dropout", "identity", "cuda", "resolve_conj",
     "resolve_neg",
 )  # fmt: skip
 
@@ -230,6 +230,7 @@ def _table() -> dict[str, Callable[..., Any]]:
         "__getitem__": movement.getitem,
         "__setitem__": movement.setitem,
         "clone": movement.clone,
+        "requires_grad_": movement.requires_grad_,
         "copy_": movement.copy_,
         "to": movement.to,
         "type": movement.to,

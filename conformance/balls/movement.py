@@ -170,6 +170,16 @@ def copying(rule: Callable[..., Any]) -> Callable[..., Any]:
     return out_of_place
 
 
+def requires_grad_(x: BallTensor, requires_grad: bool = True) -> BallTensor:
+    """`x`; a TypeError where a gradient is asked for, since autograd carries no error bounds."""
+    if requires_grad:
+        raise TypeError(
+            "the reference differentiates, and autograd carries no error bounds: write the gradient as a formula of "
+            "the arguments"
+        )
+    return x
+
+
 def clone(x: Any, **_: Any) -> BallTensor:
     """A copy with its own memory, radii included, so that it may be changed in place."""
     c = CURRENT.get()
