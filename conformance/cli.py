@@ -190,7 +190,9 @@ def mutate(
     score = run_mutants(
         subject, examples=examples, seed=seed, sample=sample, jobs=jobs, seconds=seconds,
         record=load(Path(equivalents)) if equivalents else None,
-        progress=lambda verdict, done, total: click.echo(f"{done}/{total} {line_of(verdict)}", err=True),
+        progress=lambda verdict, score: click.echo(
+            f"{len(score.verdicts)}/{score.expected} {line_of(verdict)}", err=True
+        ),
     )  # fmt: skip
     for line in text(score):
         click.echo(line)

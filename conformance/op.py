@@ -151,6 +151,64 @@ class Op:
         op.text = inference.op_text(op.name, _name_of(reference), inputs)
         return op
 
+    def sized(self, *, max_elements: int | None = None, **axes: Axis) -> Op:
+        """The same op with other sizes of axes and of the largest tensor: a kernel may take another path for them.
+
+        >>> import strategies as kst
+        >>> from conformance.ops import softmax
+        >>> softmax.sized(cols=kst.sizes(min=4000, max=8300), max_elements=2 * 8300).axes
+        {'cols': sizes(4000..8300)}
+        """
+        return self._varied(self.inputs, {**self.axes, **axes}, self.independent, max_elements or self.max_elements)
+
+    def leading(self, *axes: str) -> Op:
+        """The same op over tensors of another rank: `axes`, of any number, in place of the independent axis.
+
+        For kernels of any rank, whose reference is one of any rank too. The first of `axes` is the independent one; all
+        but the last have at least one entry, since a tensor of many axes that may be empty is empty too often.
+
+        Raises:
+            hypothesis.errors.InvalidArgument: the op has no independent axis.
+
+        >>> from conformance.ops import softmax
+        >>> softmax.leading("batch", "heads", "rows").argument_axes()
+        {'x': ('batch', 'heads', 'rows', 'cols')}
+        """
+        if self.independent is None:
+            raise InvalidArgument(
+                f"{self.name} has no independent axis, in place of which the leading axes could stand"
+            )
+        inputs = dict(self.inputs)
+        for name, own in self.argument_axes().items():
+            if self.independent in own:
+                strategy = inputs[name]
+                assert isinstance(strategy, TensorStrategy)
+                dims = [d.text for d in strategy.spec.axes]
+                at = own.index(self.independent)
+                inputs[name] = strategy.with_axes(*dims[:at], *axes, *dims[at + 1 :])
+        full = {name: sizes(min=1) for name in axes[:-1]}
+        return self._varied(inputs, {**full, **self.axes}, axes[0] if axes else None, self.max_elements)
+
+    def _varied(
+        self,
+        inputs: Mapping[str, SearchStrategy[Any]],
+        axes: Mapping[str, Axis],
+        independent: str | None,
+        max_elements: int | None,
+    ) -> Op:
+        return Op(
+            self.reference,
+            inputs,
+            axes=axes,
+            independent=independent,
+            mutates=self.mutates,
+            relations=self.relations,
+            exact=self.exact,
+            promises=self.promises,
+            name=self.name,
+            max_elements=max_elements,
+        )
+
     def axis_names(self) -> frozenset[str]:
         """The names of all axes of the op."""
         return frozenset(n for names in self.argument_axes().values() for n in names if n is not None)

@@ -3,9 +3,14 @@ import functools
 import torch
 
 import kernels_triton
+import strategies as kst
 from conformance.ops import matmul
 from kernels_cuda.matmul import matmul as matmul_cuda
 from kernels_cuda.matmul import matmul_async, matmul_naive, matmul_registers, matmul_tiled, matmul_wmma
+
+# beyond one tile of 128 x 128, and four steps of 32 along k
+edge = kst.sizes(min=1, max=200, blocks=(64, 128))
+large = matmul.sized(m=edge, n=edge, k=kst.sizes(max=200, blocks=(16, 32)), max_elements=200 * 200)
 
 test_matmul_triton = matmul.conformance(kernels_triton.matmul)
 test_matmul_triton_tuned = matmul.conformance(functools.partial(kernels_triton.matmul, tune=True), oracles=["configs"])
@@ -15,3 +20,6 @@ test_matmul_cuda_registers = matmul.conformance(matmul_registers)
 test_matmul_cuda_async = matmul.conformance(matmul_async)
 test_matmul_agreement = matmul.agreement(kernels_triton.matmul, matmul_cuda)
 test_matmul_cuda_wmma = matmul.conformance(matmul_wmma, dtypes=(torch.float16, torch.bfloat16))
+test_matmul_cuda_registers_large = large.conformance(matmul_registers, oracles=["launch"])
+test_matmul_cuda_async_large = large.conformance(matmul_async, oracles=["launch"])
+test_matmul_cuda_wmma_large = large.conformance(matmul_wmma, dtypes=(torch.float16, torch.bfloat16), oracles=["launch"])

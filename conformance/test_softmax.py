@@ -1,8 +1,17 @@
 import kernels_triton
+import strategies as kst
 from conformance.ops import softmax
 from kernels_cuda.softmax import softmax as softmax_cuda
+from kernels_cuda.softmax import softmax_block
+
+# a block of threads holds 4096 to 8192 columns in registers, by the dtype, and reads the rest twice
+long_rows = softmax.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=4000, max=8300), max_elements=2 * 8300)
+batches = softmax.leading("batch", "heads", "rows")
 
 test_softmax_triton = softmax.conformance(kernels_triton.softmax, order="tree")
 test_softmax_triton_online = softmax.conformance(kernels_triton.softmax, meta={"longest": 32}, order="tree")
 test_softmax_cuda = softmax.conformance(softmax_cuda, order="tree")
 test_softmax_agreement = softmax.agreement(kernels_triton.softmax, softmax_cuda, order="tree")
+test_softmax_cuda_batches = batches.conformance(softmax_cuda, order="tree", oracles=["launch", "layouts"])
+test_softmax_cuda_block = softmax.conformance(softmax_block, order="tree")
+test_softmax_cuda_long_rows = long_rows.conformance(softmax_block, order="tree", oracles=["launch", "special_values"])

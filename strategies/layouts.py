@@ -123,7 +123,8 @@ class Plan:
 
     The tensor is cut from a larger dense one: `order` lists the axes from the outermost in memory ("" as they are,
     "swap" the last two exchanged, "reverse" all, "rotate" the first one innermost); `step` elements lie between
-    neighbours of the innermost axis; `pad` elements follow each row, `align` rounds the row up to a multiple of it;
+    neighbours of the innermost axis; `pad` elements follow each row, and with `every` each block of rows and so on
+    outwards, so that no two axes are one to a kernel; `align` rounds the row up to a multiple of it;
     `expand` repeats the first axis that is longer than 1, counted from the front (0) or the back (1), with stride 0;
     `ones` is the stride of size-1 axes, 0 for the dense one. `within` are the kinds that the result may have: where
     a shape would get another one (a reversed tensor with size-1 axes is just transposed), it gets the dense layout.
@@ -138,6 +139,7 @@ class Plan:
     expand: int | None = None
     ones: int = 0
     within: tuple[str, ...] = LAYOUTS
+    every: bool = False
 
     def layout(self, shape: Shape) -> Layout:
         """The layout of a tensor of `shape`; the dense one where the plan makes no difference to it."""
@@ -169,7 +171,7 @@ def _realized(plan: Plan, shape: Shape) -> Layout:
             strides[axis] = 0
             continue
         step *= shape[axis]
-        if position == 0 and rank > 1:
+        if rank > 1 and (position == 0 or plan.every):
             step = -(-(step + plan.pad) // plan.align) * plan.align
     dense = dense_strides(shape)
     for axis, size in enumerate(shape):
@@ -190,7 +192,7 @@ _PLANS: tuple[tuple[Plan, int], ...] = (
     (Plan(uses=("offset",), offset=3), 1),
     (Plan(uses=("padded",), pad=1), 3),
     (Plan(uses=("padded",), pad=1, align=16), 2),
-    (Plan(uses=("padded",), pad=7), 1),
+    (Plan(uses=("padded",), pad=7, every=True), 1),
     (Plan(uses=("sliced",), step=2), 3),
     (Plan(uses=("sliced",), step=3), 1),
     (Plan(uses=("transposed",), order="swap"), 4),
@@ -200,15 +202,15 @@ _PLANS: tuple[tuple[Plan, int], ...] = (
     (Plan(uses=("expanded",), expand=1), 2),
     (Plan(uses=("odd_ones",), ones=7), 2),
     (Plan(uses=("odd_ones",), ones=1), 1),
-    (Plan(uses=("offset", "padded"), offset=3, pad=5), 1),
+    (Plan(uses=("offset", "padded"), offset=3, pad=5, every=True), 1),
     (Plan(uses=("offset", "padded"), offset=16, pad=1, align=16), 1),
     (Plan(uses=("offset", "sliced"), offset=1, step=2), 1),
-    (Plan(uses=("padded", "sliced"), step=2, pad=3), 1),
-    (Plan(uses=("padded", "transposed"), order="swap", pad=2), 1),
+    (Plan(uses=("padded", "sliced"), step=2, pad=3, every=True), 1),
+    (Plan(uses=("padded", "transposed"), order="swap", pad=2, every=True), 1),
     (Plan(uses=("offset", "transposed"), order="swap", offset=1), 1),
     (Plan(uses=("sliced", "transposed"), order="swap", step=2), 1),
-    (Plan(uses=("offset", "padded", "sliced", "permuted"), order="reverse", step=2, pad=1, offset=5), 1),
-    (Plan(uses=("offset", "padded", "expanded"), expand=0, pad=3, offset=1), 1),
+    (Plan(uses=("offset", "padded", "sliced", "permuted"), order="reverse", step=2, pad=1, offset=5, every=True), 1),
+    (Plan(uses=("offset", "padded", "expanded"), expand=0, pad=3, offset=1, every=True), 1),
 )
 # the least number of axes on which a kind can differ from dense
 _RANK = {"padded": 2, "transposed": 2, "permuted": 3, "expanded": 1}

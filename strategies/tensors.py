@@ -63,6 +63,12 @@ class TensorStrategy(SearchStrategy[TensorDescription]):
     def __repr__(self) -> str:
         return self._text
 
+    def with_axes(self, *axes: str | int) -> TensorStrategy:
+        """The same strategy for tensors of other axes."""
+        sizes, most, _ = self._own
+        spec = dataclasses.replace(self.spec, axes=tuple(dimension(axis) for axis in axes))
+        return _strategy(self._text.partition("(")[0], spec, axes, sizes, most)
+
     def do_draw(self, data: Data) -> TensorDescription | None:  # type: ignore[override]
         """A description on its own, with axes of its own."""
         if self._frame is None:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import faulthandler
 import functools
+import hashlib
 import io
 import json
 import multiprocessing
@@ -22,7 +23,8 @@ from typing import Any, Literal
 
 from conformance import runtime
 from conformance.checking import check
-from conformance.mutation import equivalents, sources
+from conformance.emulator import toolchain
+from conformance.mutation import equivalents, reach, sources
 from conformance.mutation.mutant import Mutant
 from conformance.op import Op
 from conformance.report.records import Report
@@ -30,8 +32,8 @@ from conformance.report.records import Report
 Fate = Literal["killed", "survived", "equivalent", "invalid"]
 # A mutant that loops for ever takes this long; a survivor of a heavy op in all its lanes needs about a minute.
 SECONDS = 600.0
-# Launches of each dtype before all lanes are run: most mutants fail in the first few.
-_QUICK = 20
+# Calls of each test id before as many as were asked for: most mutants fail in the first few.
+_QUICK = 10
 # What says that a kernel was never run: the compiler of a CUDA source refused the text.
 _COMPILER = ("CompileError", "CompilationError")
 
@@ -54,11 +56,13 @@ class Verdict:
 
 @dataclasses.dataclass
 class Score:
-    """The verdicts on the mutants of one source, of which there were `total`, as the `subjects` gave them."""
+    """The verdicts on the mutants of one source, of which there are `total`, as the `subjects` gave them; `expected` of
+    them are to be judged."""
 
     source: Path
     subjects: tuple[str, ...]
     total: int
+    expected: int = 0
     verdicts: list[Verdict] = dataclasses.field(default_factory=list)
 
     def count(self, fate: Fate) -> int:
@@ -77,26 +81,44 @@ class Score:
         return self.count("killed") / judged if judged else 1.0
 
 
-Progress = Callable[[Verdict, int, int], None]
+Progress = Callable[[Verdict, Score], None]
 
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
     """A kernel whose source is mutated, and what it claims to compute; `keywords` are passed to it besides.
 
-    `options` are what `check` takes: `oracles`, `dtypes`, promises.
+    `options` are what `check` takes: `oracles`, `dtypes`, promises. `launches` is a regular expression of the names of
+    the kernels of a `.cu` that it launches: the others are not compiled, and mutants that those alone can reach are not
+    judged by it.
     """
 
     kernel: Callable[..., Any]
     op: Op
     keywords: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    launches: str = ""
 
     @property
     def name(self) -> str:
         """The name of the kernel, and its keywords."""
         given = ", ".join(f"{name}={value}" for name, value in self.keywords.items())
         return f"{self.kernel.__module__}.{self.kernel.__qualname__}" + (f"({given})" if given else "")
+
+    def reaches(self, source: Path, mutant: Mutant) -> bool:
+        """Whether the mutant's line is one that the kernel may run."""
+        if not self.launches or source.suffix != ".cu":
+            return True
+        text = source.read_text(encoding="utf-8")
+        return any(
+            text.count("\n", 0, d.start) < mutant.line <= text.count("\n", 0, d.end) + 1
+            for d in reach.reached(text, self.launches)
+        )
+
+    def load(self, source: Path, mutant: Mutant, folder: Path) -> Callable[..., Any]:
+        """The kernel with the mutant in place of its source."""
+        text = reach.cut(mutant.text, self.launches) if self.launches and source.suffix == ".cu" else mutant.text
+        return sources.load(self.kernel, source, text, folder)
 
     def check(self, loaded: Callable[..., Any], examples: int, seed: int, **options: Any) -> Report:
         """The report on a loaded mutant, up to the first finding."""
@@ -113,8 +135,10 @@ def mutate(
     sample: int | None = None,
     jobs: int | None = None,
     seconds: float = SECONDS,
+    kinds: Sequence[str] | None = None,
     lines: range | None = None,
     record: dict[str, dict[str, str]] | None = None,
+    known: Mapping[str, Verdict] | None = None,
     progress: Progress | None = None,
 ) -> Score:
     """The score of the suite on the mutants of a source: each is checked until the first finding.
@@ -127,9 +151,12 @@ def mutate(
         sample: judge only so many mutants, drawn at random.
         jobs: processes at a time; by default one for each core.
         seconds: a mutant that takes longer counts as killed by a hang.
+        kinds: only mutants of these kinds.
         lines: only mutants of these lines.
         record: equivalents, as `equivalents.load` gives them; by default those of the kernels that are shipped.
-        progress: called with each verdict, how many there are now, and how many there will be.
+        known: verdicts of earlier runs by `digest` of the mutant, which are not judged again; survivors are, unless
+            they are not in the sample.
+        progress: called with each new verdict and the score with it.
 
     Raises:
         TargetError: a kernel is no function of a file, or they are of several.
@@ -138,47 +165,63 @@ def mutate(
     record = equivalents.load() if record is None else record
     subjects = (subjects,) if isinstance(subjects, Subject) else tuple(subjects)
     source = sources.source([subject.kernel for subject in subjects])
-    every = [mutant for mutant in sources.mutants(source) if lines is None or mutant.line in lines]
+    every = [
+        mutant
+        for mutant in sources.mutants(source)
+        if (lines is None or mutant.line in lines) and (kinds is None or mutant.kind in kinds)
+    ]
+    earlier = {mutant: _earlier(source, mutant, record, known or {}) for mutant in every}
+    waiting = [mutant for mutant, verdict in earlier.items() if verdict is None or verdict.fate == "survived"]
+    if sample is not None and sample < len(waiting):
+        chosen = sorted(random.Random(seed).sample(range(len(waiting)), sample))
+        waiting = [waiting[i] for i in chosen]
     score = Score(source, tuple(subject.name for subject in subjects), len(every))
-    if sample is not None and sample < len(every):
-        chosen = sorted(random.Random(seed).sample(range(len(every)), sample))
-        every = [every[i] for i in chosen]
-    runtime.prepare()
-    judge = functools.partial(_Child, subjects, source, examples=examples, seed=seed, seconds=seconds)
-    unchanged = Mutant("none", 1, "", "", source.read_text(encoding="utf-8"))
-    control = functools.partial(judge, examples=min(examples, _QUICK))(unchanged).verdict()
-    if control.fate != "survived":
-        what = " ".join(filter(None, (control.oracle, control.test, control.note)))
-        raise ValueError(f"{source.name} does not pass unchanged ({what}), so findings say nothing of its mutants")
-    for verdict in _verdicts(judge, source, every, record, jobs or os.cpu_count() or 1):
-        score.verdicts.append(verdict)
-        if progress is not None:
-            progress(verdict, len(score.verdicts), len(every))
+    score.verdicts = [v for mutant, v in earlier.items() if v is not None and mutant not in waiting]
+    score.expected = len(score.verdicts) + len(waiting)
+    if waiting:
+        runtime.prepare()
+        judge = functools.partial(_Child, subjects, source, examples=examples, seed=seed, seconds=seconds)
+        _check_unchanged(judge, source, min(examples, _QUICK))
+        for verdict in _verdicts(judge, waiting, jobs or os.cpu_count() or 1):
+            score.verdicts.append(verdict)
+            if progress is not None:
+                progress(verdict, score)
     score.verdicts.sort(key=lambda verdict: verdict.mutant.line)
     return score
 
 
-def _verdicts(
-    judge: Callable[[Mutant], _Child],
-    source: Path,
-    every: Sequence[Mutant],
-    record: dict[str, dict[str, str]],
-    jobs: int,
-) -> Iterator[Verdict]:
+def digest(mutant: Mutant) -> str:
+    """A name of the mutant's text, under which its verdict is remembered."""
+    return hashlib.sha256(mutant.text.encode()).hexdigest()[:16]
+
+
+def _earlier(
+    source: Path, mutant: Mutant, record: dict[str, dict[str, str]], known: Mapping[str, Verdict]
+) -> Verdict | None:
+    reason = equivalents.reason(source, mutant, record)
+    if reason is not None:
+        return Verdict(mutant, "equivalent", note=reason)
+    verdict = known.get(digest(mutant))
+    # a reason that is no longer recorded is none
+    return None if verdict is None or verdict.fate == "equivalent" else dataclasses.replace(verdict, mutant=mutant)
+
+
+def _check_unchanged(judge: Callable[..., _Child], source: Path, examples: int) -> None:
+    unchanged = Mutant("none", 0, "", "", source.read_text(encoding="utf-8"))
+    control = judge(unchanged, examples=examples).verdict()
+    if control.fate != "survived":
+        what = " ".join(filter(None, (control.oracle, control.test, control.note)))
+        raise ValueError(f"{source.name} does not pass unchanged ({what}), so findings say nothing of its mutants")
+
+
+def _verdicts(judge: Callable[[Mutant], _Child], every: Sequence[Mutant], jobs: int) -> Iterator[Verdict]:
     """The verdicts as they come, `jobs` mutants at a time."""
     running: list[_Child] = []
     waiting = list(every)
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                mutant = waiting.pop(0)
-                known = equivalents.reason(source, mutant, record)
-                if known is not None:
-                    yield Verdict(mutant, "equivalent", note=known)
-                    continue
-                running.append(judge(mutant))
-            if not running:
-                continue
+                running.append(judge(waiting.pop(0)))
             wait([child.receiving for child in running], timeout=1.0)
             for child in [each for each in running if each.done()]:
                 running.remove(child)
@@ -189,7 +232,7 @@ def _verdicts(
 
 
 class _Child:
-    """The process that judges one mutant: it may crash, hang, or leave its modules mutated."""
+    """A process that judges one mutant and sends its verdict."""
 
     def __init__(
         self, subjects: Sequence[Subject], source: Path, mutant: Mutant, *, examples: int, seed: int, seconds: float
@@ -197,10 +240,12 @@ class _Child:
         self.mutant = mutant
         self._started = time.monotonic()
         self._deadline = self._started + seconds
+        self._folder = tempfile.TemporaryDirectory()
         # forked, so that torch, Triton and the op are there at once, whatever names they can be imported by
         context = multiprocessing.get_context("fork")
         self.receiving, sending = context.Pipe(duplex=False)
-        given = (sending, subjects, source, mutant, examples, seed)
+        reaching = [subject for subject in subjects if not mutant.line or subject.reaches(source, mutant)]
+        given = (sending, reaching, source, mutant, Path(self._folder.name), examples, seed)
         self._process = context.Process(target=_judge, args=given, daemon=False)
         self._process.start()
         sending.close()
@@ -231,6 +276,7 @@ class _Child:
             self._process.kill()
         self._process.join()
         self.receiving.close()
+        self._folder.cleanup()
 
 
 def _ending(status: int | None) -> str:
@@ -238,20 +284,28 @@ def _ending(status: int | None) -> str:
 
 
 def _judge(
-    sending: Connection, subjects: Sequence[Subject], source: Path, mutant: Mutant, examples: int, seed: int
+    sending: Connection,
+    subjects: Sequence[Subject],
+    source: Path,
+    mutant: Mutant,
+    folder: Path,
+    examples: int,
+    seed: int,
 ) -> None:
     """Send the fate of the mutant; the process is the mutant's."""
     os.setpgid(0, 0)
     faulthandler.disable()  # a crash is a verdict, not a fault of whoever runs the gate
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
     warnings.simplefilter("ignore")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(io.StringIO()),
-    ):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        kernels: list[Callable[..., Any]] = []
+        if source.suffix == ".cu":
+            _keep_builds_in(folder)
         try:
-            kernels = sources.load([subject.kernel for subject in subjects], source, mutant.text, Path(folder))
+            for i, subject in enumerate(subjects):
+                own = folder / str(i)
+                own.mkdir()
+                kernels.append(subject.load(source, mutant, own))
         except Exception as error:  # noqa: BLE001 - a mutant that cannot be imported is no kernel: that is its verdict
             answer: dict[str, Any] = {"fate": "invalid", "note": f"{type(error).__name__}: {error}"[:300]}
         else:
@@ -261,14 +315,24 @@ def _judge(
     os._exit(0)
 
 
+def _keep_builds_in(folder: Path) -> None:
+    """Have what is compiled from now on go with the folder: nobody compiles a mutant twice."""
+    toolchain.runtime_object()  # which all programs share
+    os.environ["XDG_CACHE_HOME"] = str(folder)
+    toolchain.cache_directory.cache_clear()
+
+
 def _search(
     subjects: Sequence[Subject], kernels: Sequence[Callable[..., Any]], examples: int, seed: int
 ) -> dict[str, Any]:
-    """The fate of a mutant: a few launches of every subject first, then all lanes of each."""
+    """The fate of a mutant: a few launches of every subject first, then a few calls of all lanes, then all calls."""
     done = 0
-    passes: tuple[tuple[int, dict[str, Any]], ...] = ((min(examples, _QUICK), {"oracles": ["launch"]}), (examples, {}))
-    for count, options in passes:
+    few = min(examples, _QUICK)
+    passes: tuple[tuple[int, dict[str, Any]], ...] = ((few, {"oracles": ["launch"]}), (few, {}), (examples, {}))
+    for count, options in passes[: 2 if few == examples else 3]:
         for subject, kernel in zip(subjects, kernels, strict=True):
+            if options and "launch" not in subject.options.get("oracles", ("launch",)):
+                continue
             report = subject.check(kernel, count, seed, **options)
             done += sum(result.examples for result in report.results)
             if report.findings:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from conformance.mutation.gate import Fate, Score, Verdict
+from conformance.mutation.gate import Fate, Score, Verdict, digest
+from conformance.mutation.mutant import Mutant
 
 _FATES: tuple[Fate, ...] = ("killed", "survived", "equivalent", "invalid")
+_FIELDS = ("fate", "oracle", "test", "examples", "seconds", "note")
 
 
 def line_of(verdict: Verdict) -> str:
@@ -44,16 +47,12 @@ def document(scores: Sequence[Score]) -> dict[str, Any]:
                 **{fate: score.count(fate) for fate in _FATES},
                 "verdicts": [
                     {
+                        "digest": digest(verdict.mutant),
                         "line": verdict.mutant.line,
                         "kind": verdict.mutant.kind,
                         "before": verdict.mutant.before,
                         "after": verdict.mutant.after,
-                        "fate": verdict.fate,
-                        "oracle": verdict.oracle,
-                        "test": verdict.test,
-                        "examples": verdict.examples,
-                        "seconds": verdict.seconds,
-                        "note": verdict.note,
+                        **{name: getattr(verdict, name) for name in _FIELDS},
                     }
                     for verdict in score.verdicts
                 ],
@@ -63,23 +62,41 @@ def document(scores: Sequence[Score]) -> dict[str, Any]:
     }
 
 
-def markdown(scores: Sequence[Score], seconds: float, command: str) -> str:
+def verdicts(document: dict[str, Any]) -> dict[str, Verdict]:
+    """The verdicts of a JSON document by the digests of their mutants, without the mutants' texts."""
+    return {
+        record["digest"]: Verdict(
+            Mutant(record["kind"], record["line"], record["before"], record["after"], ""),
+            **{name: record[name] for name in _FIELDS},
+        )
+        for source in document["sources"]
+        for record in source["verdicts"]
+    }
+
+
+def markdown(scores: Sequence[Score], command: str) -> str:
     """The page of the scores."""
     lines = [
         "# Mutation score",
         "",
-        f"Made by `{command}` in {seconds / 60:.0f} minutes. Each mutant is a shipped kernel with one edit, judged by",
-        "the suite in the interpreter or the emulator until the first finding, with seed 0. The score is killed over",
-        "killed and survived; mutants that change nothing that a caller can see are listed with the reason.",
+        f"Made by `{command}`. Each mutant is a shipped kernel with one edit, judged by the suite in",
+        "the interpreter or the emulator until the first finding, with seed 0. The score is killed over killed and",
+        "survived; mutants that change nothing that a caller can see are listed with the reason. The seconds are those",
+        "that the mutants took, added up.",
         "",
-        "| source | subjects | mutants | judged | killed | survived | equivalent | invalid | score |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| source | mutants | judged | killed | survived | equivalent | invalid | score | seconds |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for score in scores:
         name = f"`{score.source.parent.name}/{score.source.name}`"
         counts = " | ".join(str(score.count(fate)) for fate in _FATES)
-        names = ", ".join(subject.rpartition(".")[2] for subject in score.subjects)
-        lines.append(f"| {name} | {names} | {score.total} | {len(score.verdicts)} | {counts} | {score.ratio:.1%} |")
+        took = sum(verdict.seconds for verdict in score.verdicts)
+        lines.append(f"| {name} | {score.total} | {len(score.verdicts)} | {counts} | {score.ratio:.1%} | {took:.0f} |")
+    killers = collections.Counter(
+        verdict.oracle for score in scores for verdict in score.verdicts if verdict.fate == "killed"
+    )
+    lines += ["", "## Who killed them", "", "| oracle | mutants |", "|---|---:|"]
+    lines += [f"| `{oracle}` | {count} |" for oracle, count in killers.most_common()]
     for title, fate in (("Survivors", "survived"), ("Equivalent mutants", "equivalent")):
         found = [(score, verdict) for score in scores for verdict in score.verdicts if verdict.fate == fate]
         lines += ["", f"## {title}", ""]

@@ -1,4 +1,4 @@
-"""The source text of kernels, and the kernels loaded from a copy in which one of them is a mutant."""
+"""The source text of kernels, and a kernel loaded from a copy in which one of them is a mutant."""
 
 from __future__ import annotations
 
@@ -41,26 +41,27 @@ def mutants(source: Path) -> Iterator[Mutant]:
     yield from cuda.mutants(text) if source.suffix == ".cu" else jit.mutants(text)
 
 
-def load(kernels: Sequence[Callable[..., Any]], source: Path, text: str, folder: Path) -> list[Callable[..., Any]]:
-    """The kernels of the same names with `text` in place of `source`, from copies in `folder`.
+def load(kernel: Callable[..., Any], source: Path, text: str, folder: Path) -> Callable[..., Any]:
+    """The kernel of the same name with `text` in place of `source`, from copies in `folder`.
 
     The module keeps its name and its lines, so reports differ in the folder alone. For a process that ends afterwards:
     the module takes the place of the original.
     """
-    file = _file(kernels[0])
+    file = _file(kernel)
     for pattern in _BESIDE:
         for other in file.parent.glob(pattern):
             shutil.copy(other, folder / other.name)
     shutil.copy(file, folder / file.name)
     (folder / source.name).write_text(text, encoding="utf-8")
-    name = kernels[0].__module__
+    name = kernel.__module__
     spec = importlib.util.spec_from_file_location(name, folder / file.name)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    return [operator.attrgetter(kernel.__qualname__)(module) for kernel in kernels]
+    loaded: Callable[..., Any] = operator.attrgetter(kernel.__qualname__)(module)
+    return loaded
 
 
 def _file(kernel: Callable[..., Any]) -> Path:

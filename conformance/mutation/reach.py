@@ -1,0 +1,86 @@
+"""Which kernels of a CUDA text run a line of it, so that no subject judges what it cannot reach."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from conformance.emulator.source import without_comments
+
+_EXPORTED = re.compile(r'extern\s+"C"\s+__global__')
+# the name before the parameters of a function, with the arguments of a specialization behind it
+_NAME = re.compile(r"(\w+)\s*(?:<[^()]*>)?\s*$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Definition:
+    """A definition at the top level of a text: its characters, and its name if it is a function."""
+
+    start: int
+    end: int
+    name: str | None
+
+
+def definitions(text: str) -> list[Definition]:
+    """The definitions at the top level, in order; together they are the whole text.
+
+    >>> [d.name for d in definitions("constexpr int N = 8;\\nint f(int i) { return i; }\\nstruct S { int g(); };")]
+    [None, 'f', None]
+    """
+    plain = re.sub(r"^\s*#[^\n]*", lambda m: " " * len(m[0]), without_comments(text), flags=re.M)
+    found, start, depth = [], 0, 0
+    for at, character in enumerate(plain):
+        depth += (character in "{(") - (character in "})")
+        closed = character == "}" and not plain[at + 1 :].lstrip().startswith(";")
+        if depth == 0 and (character == ";" or closed):
+            found.append(Definition(start, at + 1, _function(plain[start : at + 1])))
+            start = at + 1
+    if found:
+        found[-1] = dataclasses.replace(found[-1], end=len(text))
+    return found
+
+
+def reached(text: str, launches: str) -> list[Definition]:
+    """The definitions that a kernel named by the regular expression runs; those of no function are always among them.
+
+    >>> kernel = 'extern "C" __global__ void '
+    >>> text = "int f() {} int g() {}" + kernel + "a() { f(); }" + kernel + "b() { g(); }"
+    >>> [d.name for d in reached(text, "a")]
+    ['f', 'a']
+    """
+    every, plain = definitions(text), without_comments(text)
+    known = {d.name for d in every}
+    used = {d.name for d in every if _is_kernel(text, d) and re.fullmatch(launches, d.name or "")} | {None}
+    while True:
+        words = {w for d in every if d.name in used for w in re.findall(r"\w+", plain[d.start : d.end])}
+        more = used | (words & known)
+        if more == used:
+            return [d for d in every if d.name in used]
+        used = more
+
+
+def cut(text: str, launches: str) -> str:
+    """The text without the kernels whose names the regular expression does not match, lines kept."""
+    for definition in reversed(definitions(text)):
+        if _is_kernel(text, definition) and not re.fullmatch(launches, definition.name or ""):
+            gone = "\n" * text.count("\n", definition.start, definition.end)
+            text = text[: definition.start] + gone + text[definition.end :]
+    return text
+
+
+def _is_kernel(text: str, definition: Definition) -> bool:
+    return bool(_EXPORTED.search(text, definition.start, definition.end))
+
+
+def _function(plain: str) -> str | None:
+    """The name of the function that the text defines, None if it defines none."""
+    head = plain.partition("{")[0].rstrip()
+    if not head.endswith(")") or "{" not in plain:
+        return None
+    depth = 0
+    for at in range(len(head) - 1, -1, -1):
+        depth += (head[at] == ")") - (head[at] == "(")
+        if depth == 0:
+            match = _NAME.search(head[:at])
+            return match[1] if match else None
+    return None

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+import kernels_cuda
+from conformance.mutation.reach import cut, definitions, reached
+
+FOLDER = pathlib.Path(kernels_cuda.__file__).parent
+SOURCES = sorted(FOLDER.glob("*.cu"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_the_definitions_of_a_shipped_source_are_the_whole_text(path):
+    text = path.read_text()
+
+    assert "".join(text[d.start : d.end] for d in definitions(text)) == text
+
+
+def test_a_kernel_reaches_what_it_calls_and_nothing_else():
+    text = (FOLDER / "matmul.cu").read_text()
+    names = {d.name for d in reached(text, "matmul_wmma_.*")}
+
+    assert {"tensor_cores", "fetch_tile", "tile_of_block", "matmul_wmma_float16"} <= names
+    assert not {"naive", "tiled", "async", "matmul_naive_float16"} & names
+
+
+def test_without_other_kernels_every_line_keeps_its_number():
+    text = (FOLDER / "softmax.cu").read_text()
+    short = cut(text, "softmax_warp_.*")
+
+    assert "softmax_warp_any_float64" in short
+    assert "softmax_block" not in short
+    lines = zip(text.splitlines(), short.splitlines(), strict=True)
+    assert all(line in ("", original) for original, line in lines)
