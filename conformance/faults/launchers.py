@@ -5,12 +5,41 @@ Each kernel takes a constexpr `FIXED` that says whether it is the faulty kernel 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import triton
 
 from kernels_triton.arguments import COMPUTE, check_tensors
+
+
+def twins(launch: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The faulty kernel and its repaired twin: `launch` with `fixed=False`, and with `fixed=True`."""
+
+    @functools.wraps(launch)
+    def faulty(*arguments: Any) -> Any:
+        return launch(*arguments, fixed=False)
+
+    @functools.wraps(launch)
+    def fixed(*arguments: Any) -> Any:
+        return launch(*arguments, fixed=True)
+
+    for kernel in (faulty, fixed):
+        del kernel.__wrapped__  # type: ignore[attr-defined]  # a kernel has no parameter `fixed`
+    return faulty, fixed
+
+
+def check_single(**tensors: torch.Tensor) -> None:
+    """Nothing, if all are float32 tensors.
+
+    Raises:
+        TypeError: one is of another dtype.
+    """
+    for name, tensor in tensors.items():
+        if tensor.dtype != torch.float32:
+            raise TypeError(f"{name} must be float32, got {tensor.dtype}")
 
 
 def launch_flat(
