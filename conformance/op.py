@@ -165,7 +165,7 @@ class Op:
         """The same op over tensors of another rank: `axes`, of any number, in place of the independent axis.
 
         For kernels of any rank, whose reference is one of any rank too. The first of `axes` is the independent one; all
-        but the last have at least one entry, since a tensor of many axes that may be empty is empty too often.
+        but the last have at least two entries, since a kernel may take an axis of one for none, and of none for an end.
 
         Raises:
             hypothesis.errors.InvalidArgument: the op has no independent axis.
@@ -186,7 +186,7 @@ class Op:
                 dims = [d.text for d in strategy.spec.axes]
                 at = own.index(self.independent)
                 inputs[name] = strategy.with_axes(*dims[:at], *axes, *dims[at + 1 :])
-        full = {name: sizes(min=1) for name in axes[:-1]}
+        full = {name: sizes(min=2) for name in axes[:-1]}
         return self._varied(inputs, {**full, **self.axes}, axes[0] if axes else None, self.max_elements)
 
     def _varied(
@@ -196,13 +196,14 @@ class Op:
         independent: str | None,
         max_elements: int | None,
     ) -> Op:
+        known = {d.text for s in inputs.values() if isinstance(s, TensorStrategy) for d in s.spec.axes}
         return Op(
             self.reference,
             inputs,
             axes=axes,
             independent=independent,
             mutates=self.mutates,
-            relations=self.relations,
+            relations=[relation for relation in self.relations if {*relation.axes} <= known],
             exact=self.exact,
             promises=self.promises,
             name=self.name,

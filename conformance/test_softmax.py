@@ -6,6 +6,8 @@ from kernels_cuda.softmax import softmax_block
 
 # a block of threads holds 4096 to 8192 columns in registers, by the dtype, and reads the rest twice
 long_rows = softmax.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=4000, max=8300), max_elements=2 * 8300)
+# the last registers of a warp, which holds up to 1024 columns
+wide = softmax.sized(rows=kst.sizes(max=6), cols=kst.sizes(min=700, max=1024), max_elements=6 * 1024)
 batches = softmax.leading("batch", "heads", "rows")
 
 test_softmax_triton = softmax.conformance(kernels_triton.softmax, order="tree")
@@ -13,5 +15,6 @@ test_softmax_triton_online = softmax.conformance(kernels_triton.softmax, meta={"
 test_softmax_cuda = softmax.conformance(softmax_cuda, order="tree")
 test_softmax_agreement = softmax.agreement(kernels_triton.softmax, softmax_cuda, order="tree")
 test_softmax_cuda_batches = batches.conformance(softmax_cuda, order="tree", oracles=["launch", "layouts"])
+test_softmax_cuda_wide = wide.conformance(softmax_cuda, order="tree", oracles=["launch", "special_values"])
 test_softmax_cuda_block = softmax.conformance(softmax_block, order="tree")
 test_softmax_cuda_long_rows = long_rows.conformance(softmax_block, order="tree", oracles=["launch", "special_values"])

@@ -238,11 +238,16 @@ def plans(rank: int, names: tuple[str, ...] = LAYOUTS) -> tuple[Plan, ...]:
     return weighted(chosen or [(Plan(), 1)])
 
 
+# the elements that a loop over tiles goes on at least, on the axis that it walks along
+_STEP = 32
+
+
 def huge(shape: Shape, *, reach: int = 2**31, last: bool = False) -> Layout:
     """A layout whose last element lies at least `reach` elements from the first, on the first axis longer than 1, or on
     the last such axis.
 
-    An offset computed in 32 bits overflows there. The storage is only address space: PyTorch's CPU allocator and a GPU
+    An offset computed in 32 bits overflows there, and on an axis little longer than a block so does a step of a block.
+    From three axes on no two are one to a kernel. The storage is only address space: PyTorch's CPU allocator and a GPU
     reservation commit the touched pages alone. Raises InvalidArgument for a shape with fewer than two elements.
 
     >>> huge((3, 8)).strides
@@ -251,7 +256,10 @@ def huge(shape: Shape, *, reach: int = 2**31, last: bool = False) -> Layout:
     if 0 in shape or all(size == 1 for size in shape):
         raise refuse("shape", shape, "a huge stride needs an axis longer than 1")
     axis = [axis for axis, size in enumerate(shape) if size > 1][-1 if last else 0]
-    strides = list(dense_strides(shape))
+    # with one more entry along each axis, no stride walks through two axes; a matrix keeps its dense rows
+    strides = list(dense_strides(tuple(size + 1 for size in shape) if len(shape) > 2 else shape))
+    if _STEP < shape[axis] <= 2 * _STEP + 1:
+        reach = max(reach, (shape[axis] - 1) * (2**31 // _STEP))
     # a whole number of rows, so that the strides divide as those of a slice of a real tensor do
     unit = max(strides[axis], 8) if axis == 0 or not last else shape[0] * strides[0]
     strides[axis] = (-(-reach // (shape[axis] - 1)) // unit + 1) * unit

@@ -214,7 +214,8 @@ def styles(
         return weighted([*simple[:1], (("exact", "ones", 0), 3), (("exact", "signed", 0), 20)])
     if lane == "special":
         plain = [(("random", name, 0), 2) for name in ("normal", "offset", "onehot")]
-        return weighted([*simple, *((("special", name, 0), 2) for name in specials), *plain])
+        # rows that start with -inf tell something where that is a whole block, and few are long enough
+        return weighted([*simple, *((("special", n, 0), 5 if n == "start_neginf" else 2) for n in specials), *plain])
     pinned: list[tuple[Style, int]] = [(("zeros", "", 1), 2), (("ones", "", 1), 3)]
     mix = _DOMAIN_MIX.get(domain.kind, _NORMAL_MIX)
     scale = 1 if len(mix) > 10 else 2

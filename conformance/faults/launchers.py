@@ -27,7 +27,7 @@ def twins(launch: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[...,
         return launch(*arguments, fixed=True)
 
     for kernel in (faulty, fixed):
-        del kernel.__wrapped__  # type: ignore[attr-defined]  # a kernel has no parameter `fixed`
+        del kernel.__wrapped__  # a kernel has no parameter `fixed`
     return faulty, fixed
 
 

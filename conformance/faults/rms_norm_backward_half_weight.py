@@ -27,7 +27,7 @@ def _kernel(
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     live = column < columns
     total = tl.zeros((BLOCK,), COMPUTE if FIXED else out_ptr.dtype.element_ty)
-    for row in range(0, rows):
+    for row in range(rows):
         normal = tl.load(normal_ptr + row * columns + column, mask=live, other=0.0).to(COMPUTE)
         dy = tl.load(dy_ptr + row * columns + column, mask=live, other=0.0).to(COMPUTE)
         total = (total + normal * dy).to(total.dtype)

@@ -26,7 +26,7 @@ def _kernel(x_ptr, out_ptr, columns, COMPUTE: tl.constexpr, FIXED: tl.constexpr,
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * columns + column, mask=column < columns, other=0.0).to(COMPUTE)
-    if FIXED:
+    if FIXED:  # noqa: SIM108
         out = tl.cumsum(x, axis=0, reverse=True)
     else:
         out = tl.sum(x, axis=0) - tl.cumsum(x, axis=0) + x

@@ -17,7 +17,7 @@ def _kernel(x_ptr, out_ptr, columns, SPLIT: tl.constexpr, COMPUTE: tl.constexpr,
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     total = tl.zeros((1,), COMPUTE)
-    for part in range(0, SPLIT):
+    for part in range(SPLIT):
         live = (column < columns) & (column % SPLIT == part)
         total += tl.sum(tl.load(x_ptr + row * columns + column, mask=live, other=0.0).to(COMPUTE), axis=0)
     tl.store(out_ptr + row + tl.arange(0, 1), total.to(out_ptr.dtype.element_ty))

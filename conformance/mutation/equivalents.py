@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.mutation.mutant import Mutant
@@ -11,7 +13,7 @@ RECORD = Path(__file__).with_suffix(".json")
 
 
 def load(path: Path = RECORD) -> dict[str, dict[str, str]]:
-    """File name of the kernel's source to edit to reason; an edit is spelled as `key` does.
+    """File name of the kernel's source to edit to reason; an edit is spelled as `keys` does.
 
     Raises:
         ValueError: an edit has no reason.
@@ -24,21 +26,22 @@ def load(path: Path = RECORD) -> dict[str, dict[str, str]]:
     return found
 
 
-def key(source: Path, mutant: Mutant) -> tuple[str, str]:
-    """What an equivalent is recorded under: the file, and the edit with the text of its line but not the number.
+def keys(source: Path, mutants: Iterable[Mutant]) -> dict[Mutant, tuple[str, str]]:
+    """What each mutant of a source is recorded under: the file, and the edit with the text of its line but not the
+    number; of equal edits of equal lines the second is ` #2`, and so on.
 
-    >>> key(Path("kernels/add.py"), Mutant("drop", 1, "a & b", "a", "x = a\\n"))
-    ('kernels/add.py', 'x = a | drop: a & b -> a')
+    >>> found = keys(Path("kernels/add.py"), [Mutant("drop", 1, "a & b", "a", "x = a\\n")])
+    >>> list(found.values())
+    [('kernels/add.py', 'x = a | drop: a & b -> a')]
     """
-    line = mutant.text.splitlines()[mutant.line - 1].strip() if mutant.text.splitlines() else ""
-    before = " ".join(mutant.before.split())
-    return (
-        f"{source.parent.name}/{source.name}",
-        f"{line} | {mutant.kind}: {before} -> {' '.join(mutant.after.split())}",
-    )
-
-
-def reason(source: Path, mutant: Mutant, record: dict[str, dict[str, str]]) -> str | None:
-    """Why the mutant is equivalent, None where it is not recorded."""
-    file, edit = key(source, mutant)
-    return record.get(file, {}).get(edit)
+    seen: collections.Counter[str] = collections.Counter()
+    found = {}
+    for mutant in mutants:
+        line = mutant.text.splitlines()[mutant.line - 1].strip() if mutant.text.splitlines() else ""
+        edit = f"{line} | {mutant.kind}: {' '.join(mutant.before.split())} -> {' '.join(mutant.after.split())}"
+        seen[edit] += 1
+        found[mutant] = (
+            f"{source.parent.name}/{source.name}",
+            edit + (f" #{seen[edit]}" if seen[edit] > 1 else ""),
+        )
+    return found

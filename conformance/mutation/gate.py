@@ -89,8 +89,7 @@ class Subject:
     """A kernel whose source is mutated, and what it claims to compute; `keywords` are passed to it besides.
 
     `options` are what `check` takes: `oracles`, `dtypes`, promises. `launches` is a regular expression of the names of
-    the kernels of a `.cu` that it launches: the others are not compiled, and mutants that those alone can reach are not
-    judged by it.
+    the kernels of a `.cu` that it launches: it does not judge the mutants that others alone can reach.
     """
 
     kernel: Callable[..., Any]
@@ -114,11 +113,6 @@ class Subject:
             text.count("\n", 0, d.start) < mutant.line <= text.count("\n", 0, d.end) + 1
             for d in reach.reached(text, self.launches)
         )
-
-    def load(self, source: Path, mutant: Mutant, folder: Path) -> Callable[..., Any]:
-        """The kernel with the mutant in place of its source."""
-        text = reach.cut(mutant.text, self.launches) if self.launches and source.suffix == ".cu" else mutant.text
-        return sources.load(self.kernel, source, text, folder)
 
     def check(self, loaded: Callable[..., Any], examples: int, seed: int, **options: Any) -> Report:
         """The report on a loaded mutant, up to the first finding."""
@@ -165,12 +159,13 @@ def mutate(
     record = equivalents.load() if record is None else record
     subjects = (subjects,) if isinstance(subjects, Subject) else tuple(subjects)
     source = sources.source([subject.kernel for subject in subjects])
+    edits = equivalents.keys(source, sources.mutants(source))
     every = [
         mutant
-        for mutant in sources.mutants(source)
+        for mutant in edits
         if (lines is None or mutant.line in lines) and (kinds is None or mutant.kind in kinds)
     ]
-    earlier = {mutant: _earlier(source, mutant, record, known or {}) for mutant in every}
+    earlier = {mutant: _earlier(mutant, edits[mutant], record, known or {}) for mutant in every}
     waiting = [mutant for mutant, verdict in earlier.items() if verdict is None or verdict.fate == "survived"]
     if sample is not None and sample < len(waiting):
         chosen = sorted(random.Random(seed).sample(range(len(waiting)), sample))
@@ -196,9 +191,10 @@ def digest(mutant: Mutant) -> str:
 
 
 def _earlier(
-    source: Path, mutant: Mutant, record: dict[str, dict[str, str]], known: Mapping[str, Verdict]
+    mutant: Mutant, edit: tuple[str, str], record: dict[str, dict[str, str]], known: Mapping[str, Verdict]
 ) -> Verdict | None:
-    reason = equivalents.reason(source, mutant, record)
+    """The verdict on a mutant without judging it, None where there is none."""
+    reason = record.get(edit[0], {}).get(edit[1])
     if reason is not None:
         return Verdict(mutant, "equivalent", note=reason)
     verdict = known.get(digest(mutant))
@@ -305,7 +301,7 @@ def _judge(
             for i, subject in enumerate(subjects):
                 own = folder / str(i)
                 own.mkdir()
-                kernels.append(subject.load(source, mutant, own))
+                kernels.append(sources.load(subject.kernel, source, mutant.text, own))
         except Exception as error:  # noqa: BLE001 - a mutant that cannot be imported is no kernel: that is its verdict
             answer: dict[str, Any] = {"fate": "invalid", "note": f"{type(error).__name__}: {error}"[:300]}
         else:
@@ -317,7 +313,7 @@ def _judge(
 
 def _keep_builds_in(folder: Path) -> None:
     """Have what is compiled from now on go with the folder: nobody compiles a mutant twice."""
-    toolchain.runtime_object()  # which all programs share
+    toolchain.runtime_library()  # which all programs share
     os.environ["XDG_CACHE_HOME"] = str(folder)
     toolchain.cache_directory.cache_clear()
 

@@ -59,15 +59,6 @@ def reached(text: str, launches: str) -> list[Definition]:
         used = more
 
 
-def cut(text: str, launches: str) -> str:
-    """The text without the kernels whose names the regular expression does not match, lines kept."""
-    for definition in reversed(definitions(text)):
-        if _is_kernel(text, definition) and not re.fullmatch(launches, definition.name or ""):
-            gone = "\n" * text.count("\n", definition.start, definition.end)
-            text = text[: definition.start] + gone + text[definition.end :]
-    return text
-
-
 def _is_kernel(text: str, definition: Definition) -> bool:
     return bool(_EXPORTED.search(text, definition.start, definition.end))
 

@@ -7,7 +7,7 @@ import pytest
 
 import kernels_triton
 from conformance.mutation import Mutant, Subject, mutate
-from conformance.mutation.equivalents import RECORD, key, load
+from conformance.mutation.equivalents import RECORD, keys, load
 from conformance.mutation.gate import _Child
 from conformance.mutation.report import document, markdown, text
 from conformance.mutation.sources import mutants
@@ -56,8 +56,9 @@ def test_what_is_no_function_of_a_file_is_refused():
 
 
 def test_an_equivalent_is_not_run_and_its_reason_is_reported():
-    (chosen,) = [m for m in mutants(SOURCE) if m.line == STORE and m.kind == "unmask"]
-    file, edit = key(SOURCE, chosen)
+    ((file, edit),) = [
+        edit for m, edit in keys(SOURCE, mutants(SOURCE)).items() if m.line == STORE and m.kind == "unmask"
+    ]
     found = mutate(
         SUBJECT, examples=5, lines=range(STORE, STORE + 1), record={file: {edit: "because"}}, sample=50, jobs=1
     )
@@ -70,7 +71,7 @@ def test_an_equivalent_is_not_run_and_its_reason_is_reported():
 def test_every_recorded_equivalent_is_a_mutant_of_today():
     root = pathlib.Path(kernels_triton.__file__).parent.parent
     for file, edits in load().items():
-        today = {key(root / file, mutant)[1] for mutant in mutants(root / file)}
+        today = {edit for _, edit in keys(root / file, mutants(root / file)).values()}
         assert set(edits) <= today, file
 
 

@@ -1,6 +1,7 @@
-// wmma (programming guide, warp matrix functions). CUDA leaves the map from elements to lanes open: here lane l holds
-// elements l*n .. l*n+n-1 of the row-major tile. Products are exact in float, sums go in ascending k, rounded once to
-// the accumulator; tf32 operands lose their low 13 bits, as the tensor cores read them.
+// wmma (programming guide, warp matrix functions). CUDA leaves the map from elements to lanes open: here the parts of n
+// neighbours of the row-major tile go to the lanes in an order of no kernel, so that a lane which reads what it takes
+// for its own part reads that of another. Products are exact in float, sums go in ascending k, rounded once to the
+// accumulator; tf32 operands lose their low 13 bits, as the tensor cores read them.
 #pragma once
 #include "cuda_fp16.h"
 #include "cuda_bf16.h"
@@ -47,13 +48,15 @@ template <class Use, int M, int N, int K, class T, class Layout = void> struct f
   typedef typename emu_element<T>::storage element_type;
   element_type x[num_elements];
 };
+// The part of a tile that a lane holds.
+EMU_UNCHECKED EMU_INLINE int emu_part(int lane) { return lane ^ 21; }
 EMU_INLINE float __float_to_tf32(float f) {  // to nearest, ties away from zero (PTX cvt.rna.tf32)
   return emu_from<float>(((unsigned)emu_bits(f) + 0x1000u) & 0xffffe000u);
 }
 template <class F, class P> EMU_INLINE void emu_move(F &f, P *p, unsigned ld, bool row, bool load) {
   emu_warp(EMU_ARRIVE, ~0u, 0, 0, nullptr);
   for (int i = 0; i < (int)F::num_elements; i++) {
-    const int e = (int)emu_lane() * F::num_elements + i, r = e / F::columns, c = e % F::columns;
+    const int e = emu_part((int)emu_lane()) * F::num_elements + i, r = e / F::columns, c = e % F::columns;
     P *q = p + (row ? (size_t)r * ld + c : (size_t)c * ld + r);
     if (load) f.x[i] = *q;
     else *q = f.x[i];
@@ -96,13 +99,14 @@ template <int M, int N, int K, class T, class D, class C> struct emu_product {
     const int na = M * K / 32, nb = K * N / 32, nc = M * N / 32;
     for (int l = 0; l < 32; l++) {
       const emu_product *p = (const emu_product *)lane[l];
-      for (int i = 0; i < na; i++) a[(l * na + i) / K][(l * na + i) % K] = emu_operand<T>(p->a[i]);
-      for (int i = 0; i < nb; i++) b[(l * nb + i) / N][(l * nb + i) % N] = emu_operand<T>(p->b[i]);
+      const int part = emu_part(l);
+      for (int i = 0; i < na; i++) a[(part * na + i) / K][(part * na + i) % K] = emu_operand<T>(p->a[i]);
+      for (int i = 0; i < nb; i++) b[(part * nb + i) / N][(part * nb + i) % N] = emu_operand<T>(p->b[i]);
     }
     for (int l = 0; l < 32; l++) {
       const emu_product *p = (const emu_product *)lane[l];
       for (int i = 0; i < nc; i++) {
-        const int r = (l * nc + i) / N, j = (l * nc + i) % N;
+        const int e = emu_part(l) * nc + i, r = e / N, j = e % N;
         S s = (S)p->c[i];
         for (int k = 0; k < K; k++) s += a[r][k] * b[k][j];
         p->d[i] = (D)s;
