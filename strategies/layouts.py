@@ -238,17 +238,18 @@ def plans(rank: int, names: tuple[str, ...] = LAYOUTS) -> tuple[Plan, ...]:
     return weighted(chosen or [(Plan(), 1)])
 
 
-# the elements that a loop over tiles goes on at least, on the axis that it walks along
-_STEP = 32
+# how much further than it must a huge layout reaches: 64 GiB of address space for 8 bytes an element
+_FURTHER = 4
 
 
 def huge(shape: Shape, *, reach: int = 2**31, last: bool = False) -> Layout:
     """A layout whose last element lies at least `reach` elements from the first, on the first axis longer than 1, or on
     the last such axis.
 
-    An offset computed in 32 bits overflows there, and on an axis little longer than a block so does a step of a block.
-    From three axes on no two are one to a kernel. The storage is only address space: PyTorch's CPU allocator and a GPU
-    reservation commit the touched pages alone. Raises InvalidArgument for a shape with fewer than two elements.
+    An offset computed in 32 bits overflows there, and where the stride itself still has 32 bits also at entries before
+    the last and in a step of a block. From three axes on no two are one to a kernel. The storage is only address space:
+    PyTorch's CPU allocator and a GPU reservation commit the touched pages alone. Raises InvalidArgument for a shape
+    with fewer than two elements.
 
     >>> huge((3, 8)).strides
     (1073741832, 1)
@@ -258,9 +259,9 @@ def huge(shape: Shape, *, reach: int = 2**31, last: bool = False) -> Layout:
     axis = [axis for axis, size in enumerate(shape) if size > 1][-1 if last else 0]
     # with one more entry along each axis, no stride walks through two axes; a matrix keeps its dense rows
     strides = list(dense_strides(tuple(size + 1 for size in shape) if len(shape) > 2 else shape))
-    if _STEP < shape[axis] <= 2 * _STEP + 1:
-        reach = max(reach, (shape[axis] - 1) * (2**31 // _STEP))
     # a whole number of rows, so that the strides divide as those of a slice of a real tensor do
     unit = max(strides[axis], 8) if axis == 0 or not last else shape[0] * strides[0]
-    strides[axis] = (-(-reach // (shape[axis] - 1)) // unit + 1) * unit
+    steps = shape[axis] - 1
+    stride = max(-(-reach // steps), min(2**30, _FURTHER * reach // steps))
+    strides[axis] = (stride // unit + 1) * unit
     return layout(shape, tuple(strides), 0)

@@ -67,7 +67,10 @@ def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
     """Calls of the op in which one argument's rows span 2**31 elements, or one axis is longer than a grid's y and z."""
     sources = []
     if _spreadable(trial):
-        sources.append(_spread(trial, dtype))
+        for name in strided_arguments(trial):
+            sources.append(_spread(trial, dtype, name, last=False))
+            if _may_stride_inside(trial, name):
+                sources.append(_spread(trial, dtype, name, last=True))
     for name in long_axes(trial):
         sources.append(_lengthened(trial, dtype, name))
     return st.one_of(sources)
@@ -83,20 +86,20 @@ def _lengthened(trial: Trial, dtype: torch.dtype | None, name: str) -> SearchStr
     )
 
 
-def _spread(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
-    base = trial.op.calls(dtype=dtype, layouts=("contiguous",), limits=dict(trial.promises.limits))
+def _spread(trial: Trial, dtype: torch.dtype | None, name: str, *, last: bool) -> SearchStrategy[Call]:
+    spread_axis = trial.op.argument_axes()[name][-1 if last else 0]
+    # empty tensors, and one entry along the axis, have no offset that could overflow
+    full = {n: kst.sizes(min=2 if n == spread_axis else 1) for n in long_axes(trial)}
+    limits = dict(trial.promises.limits)
+    base = trial.op.calls(dtype=dtype, layouts=("contiguous",), replaced=full, limits=limits)
 
-    inner = {name for name in strided_arguments(trial) if _may_stride_inside(trial, name)}
-
-    def spread(drawn: tuple[Call, str, bool]) -> Call:
-        call, name, last = drawn
+    def spread(call: Call) -> Call:
         value = call.tensors.get(name)
-        last = last and name in inner
         if value is None or value.numel == 0 or value.shape[-1 if last else 0] < 2:
             return call
         return call.replace(name, value.with_layout(kst.huge(value.shape, last=last)))
 
-    return st.tuples(base, st.sampled_from(strided_arguments(trial)), st.booleans()).map(spread)
+    return base.map(spread)
 
 
 def _may_stride_inside(trial: Trial, name: str) -> bool:
