@@ -37,8 +37,8 @@ class LauncherHang(HangError):
 
 
 @functools.lru_cache(maxsize=64)
-def _clock(thread: int) -> Callable[[], float]:
-    """The clock of a thread's CPU time."""
+def _clock(thread: int, process: int) -> Callable[[], float]:
+    """The clock of the CPU time of a thread of this process, whose forked child has threads of the same names."""
     if hasattr(time, "pthread_getcpuclockid"):
         return functools.partial(time.clock_gettime, time.pthread_getcpuclockid(thread))
     return time.process_time  # macOS has no clock of another thread
@@ -51,7 +51,7 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.clock = _clock(threading.get_ident())
+        self.clock = _clock(threading.get_ident(), os.getpid())
         self.cpu, self.wall = self.clock() + seconds, time.monotonic() + _WALL * seconds
 
     def passed(self) -> str:
