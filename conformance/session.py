@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from conformance.failures import Finding
 from conformance.report import Report, render, results_document, save_findings
 from conformance.report.documents import write_json
 from conformance.report.summary import summary_lines
@@ -60,6 +61,7 @@ class Session:
     def show(self, report: Report, findings: Path, json_path: str | None, again: Sequence[str] = ()) -> None:
         """Print what was found, and write the findings and the results file; with `-` standard output is the latter.
 
+        A fault shows in several dtypes and lanes: the first finding of it is shown whole, of the others one line.
         `again` are the options with which `conformance replay` finds the kernel and the op. Findings that cannot be
         saved are a warning.
 
@@ -68,7 +70,13 @@ class Session:
         """
         to_stdout = json_path == "-"
         paths, unsaved = save_findings(report.findings, findings)
+        shown: set[tuple[str, ...]] = set()
         for finding, path in zip(report.findings, paths, strict=True):
+            if _fault(finding) in shown:
+                where = "" if path is None else f"; saved as {path}"
+                click.echo(f"the same again, {finding.oracle}: {finding.summary}{where}\n", err=to_stdout)
+                continue
+            shown.add(_fault(finding))
             click.echo(render(finding), err=to_stdout)
             if path is not None:
                 command = shlex.join(("conformance", "replay", str(path), *again))
@@ -109,3 +117,10 @@ class Session:
             click.echo("nothing ran: every test id was skipped, see the reasons above", err=True)
             return 2
         return 0 if report.verdict == "no objection" else 1
+
+
+def _fault(finding: Finding) -> tuple[str, ...]:
+    """What findings of one fault share: the oracle and the lines of the kernel, or the output that is wrong."""
+    sites = sorted({str(event.site) for event in finding.events if event.site is not None})
+    output = "" if finding.value is None else str(finding.value.output)
+    return (finding.oracle, output, *sites)

@@ -302,6 +302,14 @@ def test_the_printed_command_replays_a_check_against_a_function(folder: Path) ->
     assert "give it with --op FILE:NAME" in bare.stderr
 
 
+def test_a_fault_that_shows_in_two_dtypes_is_shown_whole_once(folder: Path) -> None:
+    options = ("--dtype", "float32", "--dtype", "float16", "--examples", "15", "--oracle", "launch")
+    judge = ("--against", "cli_ops.py:reference", "--example", "torch.randn(4, 8)")
+    output = run("check", "cli_kernels.py:wrong", *judge, *options).stdout
+    assert output.count("What happened") == 1
+    assert len(re.findall(r"^the same again, accuracy: .*; saved as ", output, re.MULTILINE)) == 1
+
+
 def test_promises_of_a_check_hold_in_its_replay(folder: Path) -> None:
     options = ("--op", "cli_ops.py:double", "--promise", "compute=float16", "--examples", "15", "--oracle", "launch")
     command = printed_command(run("check", "cli_kernels.py:wrong", *options).stdout)
