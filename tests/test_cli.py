@@ -306,7 +306,7 @@ def test_a_fault_that_shows_in_two_dtypes_is_shown_whole_once(folder: Path) -> N
     options = ("--dtype", "float32", "--dtype", "float16", "--examples", "15", "--oracle", "launch")
     judge = ("--against", "cli_ops.py:reference", "--example", "torch.randn(4, 8)")
     output = run("check", "cli_kernels.py:wrong", *judge, *options).stdout
-    assert output.count("What happened") == 1
+    assert output.count("Minimal call") == 1
     assert len(re.findall(r"^the same again, accuracy: .*; saved as ", output, re.MULTILINE)) == 1
 
 
