@@ -80,6 +80,17 @@ FAULTS = {
         "",
         "past the end of shared a",
     ),
+    "a lock in shared memory without a fence": Planted(
+        Kind.DATA_RACE,
+        "__shared__ int lock; __shared__ volatile float sum;"
+        "if (threadIdx.x == 0) { lock = 0; sum = 0; } __syncthreads();"
+        "for (bool done = false; !done;) if (atomicCAS(&lock, 0, 1) == 0) {"
+        "  __threadfence_block(); sum = sum + 1; FAULT atomicExch(&lock, 0); done = true; }"
+        "__syncthreads(); out[threadIdx.x] = sum;",
+        "",
+        "__threadfence_block();",
+        "nothing orders the two",
+    ),
     "an overrun of dynamic shared memory": Planted(
         Kind.OUT_OF_BOUNDS_WRITE,
         "extern __shared__ float s[]; if (threadIdx.x < FAULT) s[threadIdx.x] = 0; out[threadIdx.x] = 0;",

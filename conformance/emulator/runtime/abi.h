@@ -74,7 +74,7 @@ emu_u64 emu_warp(emu_u32 op, emu_u32 mask, emu_u64 value, int source, void (*cal
 int emu_barrier(int op, int predicate, int identity);
 // `bytes` with EMU_ROUNDS where the order of two such updates shows in the last bits, with EMU_COMPARES for atomicCAS.
 void emu_atomic(const void *p, emu_u32 bytes);
-void emu_fence(void);
+void emu_fence(int device);  // 0: for the threads of the block alone
 void emu_stop(const char *what);
 void emu_copy_async(void *shared, const void *global, emu_u32 bytes, emu_u32 zero_fill);
 void emu_copy_commit(void);

@@ -25,6 +25,7 @@ inline u32 thread_of(const Stamp &s) { return s.who & 1023; }
 inline u32 bytes_of(const Stamp &s) { return s.who >> 10 & 15; }
 
 bool released(const Stamp &s);  // fences.cpp
+bool acquired_in_block(const Stamp &s);
 
 // Whether the access of `s` happens before the current one. `floor` is the phase in which the memory came to be: the
 // launch's for global memory, the block's for shared.
@@ -32,7 +33,8 @@ inline bool before(const Stamp &s, u32 floor) {
   if (s.phase < floor) return true;
   if (s.phase < block_phase) return released(s);
   if (s.phase < phase || thread_of(s) == current) return true;
-  return (thread_of(s) ^ current) < WARP && lanes[current].clock[s.who & 31] >= s.clock;
+  if ((thread_of(s) ^ current) < WARP && lanes[current].clock[s.who & 31] >= s.clock) return true;
+  return any_fence && acquired_in_block(s);
 }
 
 struct DoubtfulRace {
@@ -47,6 +49,7 @@ bool settling;
 
 u32 ordinal_of(const Stamp &s);
 void synchronize(uptr address);
+void synchronize_threads(uptr address);
 
 __attribute__((noinline)) void race(Space &s, uptr a, u32 n, Access now, const Stamp &then, Access was, u32 site) {
   const bool both_write = now == Access::write && was == Access::write, same_block = then.phase >= block_phase;
@@ -309,5 +312,6 @@ extern "C" __attribute__((noinline)) void emu_atomic(const void *p, u32 n) {
   comparing = n & EMU_COMPARES;
   n %= EMU_ROUNDS;
   access<Access::atomic>(p, n, EMU_SITE, true);
+  if (any_fence) synchronize_threads(uptr(p));
   if (uptr(p) - uptr(dynamic_shared) >= sizeof dynamic_shared) synchronize(uptr(p));
 }

@@ -1,5 +1,6 @@
 // Order between blocks: an atomic after `__threadfence()` releases what its block did before it, and an atomic on the
-// same address in a later block acquires it (the last-block pattern of the programming guide).
+// same address in a later block acquires it (the last-block pattern of the programming guide). Between threads of one
+// block `__threadfence_block()` is enough (a lock in shared memory).
 #include <unordered_map>
 #include <vector>
 #include "machine.h"
@@ -21,6 +22,32 @@ std::unordered_map<uptr, Location> locations;
 std::unordered_map<uptr, u32> acquired;  // what the running block has seen of each location: its first n releases
 Fence fences[MAX_THREADS];
 
+// Of each thread of the block, the clock up to which its accesses are known.
+using Clocks = std::unordered_map<u32, u16>;
+Clocks known[MAX_THREADS];
+std::unordered_map<uptr, Clocks> published;  // by the atomics on each address
+u16 fenced[MAX_THREADS];  // the clock of the thread's last fence, 0 for none
+
+void merge(Clocks &into, const Clocks &from) {
+  for (const auto &[thread, clock] : from) {
+    u16 &mine = into[thread];
+    if (clock > mine) mine = clock;
+  }
+}
+
+bool acquired_in_block(const Stamp &s) {
+  const auto at = known[current].find(thread_of(s));
+  return at != known[current].end() && s.clock < at->second;
+}
+
+void synchronize_threads(uptr address) {
+  Clocks &there = published[address];
+  merge(known[current], there);
+  if (!fenced[current]) return;
+  merge(there, known[current]);
+  merge(there, {{current, fenced[current]}});
+}
+
 void begin_grid() {
   block_starts.clear();
   locations.clear();
@@ -30,6 +57,11 @@ void begin_block() {
   block_starts.push_back(block_phase);
   acquired.clear();
   memset(fences, 0, threads * sizeof(Fence));
+  if (!any_fence) return;
+  any_fence = false;
+  published.clear();
+  memset(fenced, 0, sizeof fenced);
+  for (Clocks &clocks : known) clocks.clear();
 }
 
 u32 ordinal_of(const Stamp &s) {  // blocks are numbered in the order in which they run
@@ -64,10 +96,12 @@ void synchronize(uptr address) {
 }
 }  // namespace
 
-extern "C" void emu_fence() {
+extern "C" void emu_fence(int device) {
   if (!checking) return;
   u16 &clock = lanes[current].clock[current & 31];
   if (clock != 0xffff) clock++;
   my_clock = clock;
-  fences[current] = Fence{phase, clock};
+  any_fence = true;
+  fenced[current] = clock;
+  if (device) fences[current] = Fence{phase, clock};
 }

@@ -101,6 +101,7 @@ struct Doubtful {
   u8 before[16];
 };
 Doubtful doubtful;
+bool any_fence;  // in this block
 bool read_in_doubt;  // checker.cpp: a read whose atomicCAS may follow
 
 void yield();

@@ -52,9 +52,9 @@ typedef unsigned long ulong;
 #define __syncthreads_count(p) emu_barrier(EMU_BARRIER_COUNT, (p), __COUNTER__)
 #define __syncthreads_and(p) emu_barrier(EMU_BARRIER_AND, (p), __COUNTER__)
 #define __syncthreads_or(p) emu_barrier(EMU_BARRIER_OR, (p), __COUNTER__)
-EMU_INLINE void __threadfence() { emu_fence(); }
-EMU_INLINE void __threadfence_system() { emu_fence(); }
-EMU_INLINE void __threadfence_block() {}
+EMU_INLINE void __threadfence() { emu_fence(1); }
+EMU_INLINE void __threadfence_system() { emu_fence(1); }
+EMU_INLINE void __threadfence_block() { emu_fence(0); }
 #define __trap() emu_stop("__trap()")
 #define assert(e) ((e) ? (void)0 : emu_stop("assertion failed: " #e))
 EMU_INLINE void __nanosleep(unsigned) {}
