@@ -280,8 +280,13 @@ def doctor() -> None:
 @click.argument("name", type=click.Choice(BENCHES))
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write the measurements.")
 @click.option("--launches", type=click.IntRange(1), help="With numerics: how many launches are judged.")
+@click.option(
+    "--identity",
+    type=click.IntRange(1),
+    help="With interpreter: how many launches are compared, bit by bit, with Triton's own interpreter.",
+)
 @clear_errors
-def bench(name: str, json_path: str | None, launches: int | None) -> None:
+def bench(name: str, json_path: str | None, launches: int | None, identity: int | None) -> None:
     """Measure NAME on this machine: what stands in the documentation, made again.
 
     \b
@@ -297,6 +302,8 @@ def bench(name: str, json_path: str | None, launches: int | None) -> None:
     runtime.select()
     if launches is not None and name != "numerics":
         raise Unusable("--launches is an option of `conformance bench numerics`")
+    if identity is not None and name != "interpreter":
+        raise Unusable("--identity is an option of `conformance bench interpreter`")
     try:
         module = importlib.import_module(f"conformance.bench.{name}")
     except ModuleNotFoundError as error:
@@ -304,7 +311,8 @@ def bench(name: str, json_path: str | None, launches: int | None) -> None:
             raise Unusable(f"the benchmark {name} is not part of this version") from error
         raise Unusable(f"the benchmark {name} cannot run here: {error}") from error
     try:
-        module.main(json_path, **({} if launches is None else {"launches": launches}))
+        options = {"launches": launches, "identity": identity}
+        module.main(json_path, **{option: value for option, value in options.items() if value is not None})
     except RuntimeError as error:
         raise Unusable(str(error)) from error
 

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance.bench import identity as identical
+
 if TYPE_CHECKING:
     from conformance.trial import Trial
 
@@ -158,10 +160,14 @@ def table_of(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main(json_path: str | None = None) -> None:
-    """Print the table, and write the figures to `json_path` if given."""
-    report = measure()
-    print(table_of(report))
+def main(json_path: str | None = None, identity: int | None = None) -> None:
+    """Print the table, and write the figures to `json_path` if given; with `identity`, compare that many launches."""
+    if identity is None:
+        report = measure()
+        print(table_of(report))
+    else:
+        report = identical.compare(identity)
+        print(identical.sentence(report))
     if json_path is not None:
         Path(json_path).write_text(json.dumps(report, indent=2) + "\n")
 

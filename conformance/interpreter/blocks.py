@@ -43,8 +43,14 @@ class Blocks(Descriptors):
         if "dots" in self.repairs and target.name in ("fp32", "fp64"):
             wide = np.float64 if target.name == "fp32" else np.longdouble
 
+        as_stock = "arithmetic" not in self.repairs and (left.name in formats.SMALL or right.name in formats.SMALL)
+
         def dot(x: Array, y: Array, z: Array) -> Array:
             x, y, z = (expand(v, s) for v, s in zip((x, y, z), shapes, strict=True))
+            if as_stock:
+                handles = map(stock.TensorHandle, (x, y, z), (left, right, target))
+                product: Array = stock.InterpreterBuilder.create_dot(self, *handles, input_precision, None).data
+                return product
             if tf32:
                 x, y = formats.truncate_tf32(x), formats.truncate_tf32(y)
             if left.name in formats.SMALL:
