@@ -377,6 +377,19 @@ def test_a_failed_device_assert_is_an_event_that_ends_nothing():
 
 
 @triton.jit
+def between(x, o):
+    bytes_of = x.to(tl.pointer_type(tl.int8)) + 2
+    tl.store(o, tl.load(bytes_of.to(tl.pointer_type(tl.float32))))  # odd
+
+
+def test_an_address_between_two_elements_is_out_of_bounds():
+    x, o = torch.randn(4), torch.empty(1)
+    event = only(observed(lambda: between[(1,)](x, o), inputs={"x": x}, outputs={"o": o}), Kind.GAP_READ)
+    assert event.offset == 2
+    assert event.site.line == line(between, "odd")
+
+
+@triton.jit
 def nothing(x):
     tl.load(x)
 
