@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 from unittest import SkipTest
 
@@ -33,6 +34,9 @@ _SHRINK_SECONDS = 20.0
 # the first is the simplest, the last the most usual. A climb changes a choice at a time, and takes one call a time.
 _SIZES = (1, 2, 4, *[16] * 13)
 _ONE = (1,)
+
+# new objects that make Python look for reference cycles; by default 700, which is every second example
+_OBJECTS = 20_000
 
 Check = Callable[[Any], list[Objection]]
 Kind = type[ConformanceFailure]
@@ -128,7 +132,7 @@ def explore(
                 raise _Enough("as many as were asked for")
 
     try:
-        with contextlib.suppress(_Enough):
+        with contextlib.suppress(_Enough), _rare_collections():
             if target is None:
                 batches = _Batches(strategy, _SIZES, lambda: examples - result.examples)
                 _run(batches, collect, _settings(examples, Phase.generate, backend=_BACKEND), seed)
@@ -143,6 +147,17 @@ def explore(
     except KeyboardInterrupt:
         result.interrupted = True
     return result
+
+
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let Python look for reference cycles less often: an example makes thousands of objects and hardly a cycle."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _run(
