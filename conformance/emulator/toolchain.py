@@ -7,6 +7,7 @@ import hashlib
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -29,8 +30,10 @@ COMMON = (
     "-w",
 )
 KERNEL = ("-fno-plt",)  # calls of the runtime, at every access, go through one jump less
-# An index outside an array of known length is reported, and a local variable that nobody set does not happen to be 0.
-_VALUES = ("-fsanitize=bounds", "-ftrivial-auto-var-init=pattern")
+# An index outside an array of known length is reported (with g++: clang++ counts columns in another way), and a local
+# variable that nobody set does not happen to be 0.
+_BOUNDS, _PATTERN = "-fsanitize=bounds", "-ftrivial-auto-var-init=pattern"
+_PATTERN_SINCE = 12  # g++ (release notes of GCC 12); every clang++ of the last years has it
 FAST = ("-O2", "-fno-optimize-sibling-calls")  # a tail call would hide the line that calls the runtime
 
 
@@ -82,7 +85,7 @@ def checked_flags() -> tuple[str, ...]:
         return (
             "-O1",
             "-fsanitize=thread",
-            *_VALUES,
+            _PATTERN,
             "-mllvm",
             "-tsan-instrument-func-entry-exit=0",
             "-mllvm",
@@ -91,7 +94,8 @@ def checked_flags() -> tuple[str, ...]:
     return (
         "-O1",
         "-fsanitize=thread",
-        *_VALUES,
+        _BOUNDS,
+        *([_PATTERN] if _major() >= _PATTERN_SINCE else []),
         "--param",
         "tsan-instrument-func-entry-exit=0",
         "-fno-tree-sra",
@@ -125,6 +129,11 @@ def digest(*parts: object) -> str:
     """A file name's worth of hash of the parts, of this compiler and of the runtime's text."""
     text = "\0".join(map(str, (*parts, compiler(), _version(), _runtime_text())))
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _major() -> int:
+    found = re.search(r"\b(\d+)\.\d+", _version())
+    return int(found[1]) if found else 0
 
 
 @functools.cache
