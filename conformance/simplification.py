@@ -40,7 +40,7 @@ KINDS: tuple[type[ConformanceFailure], ...] = (
 _MOST = 64
 # A launch takes about 2 ms where kernels are interpreted, and a finding is worth a second or two.
 _TRIES = 400
-_SECONDS = 4.0
+_SECONDS = 2.0
 # Significant bits that are tried, the fewest first; a whole number needs no more of them than it has.
 _BITS = (1, 2, 4, 8)
 
