@@ -58,7 +58,7 @@ def build(reports: Iterable[Report]) -> str:
         laws={lane: ORACLES[lane].law for lane in lanes if lane in ORACLES},
         rows=[row for report in merged for row in _rows(report, lanes)],
         symbols=SYMBOLS,
-        badges={"no objection": "passed", "objected to": "failed", "nothing ran": "skipped"},
+        badges={"no objection": "passed", "objected to": "failed", "mistrusted": "failed", "nothing ran": "skipped"},
         kernels=[_kernel(report) for report in merged],
         findings=[_finding(finding) for report in merged for finding in report.findings],
         skips=_skips(merged),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.report.html import SYMBOLS
 from conformance.report.records import CaseResult, Report
+from conformance.report.trust import leaning, mistrusted
 
 
 def build(reports: Iterable[Report]) -> str:
@@ -34,7 +35,8 @@ def _verdict(reports: Sequence[Report]) -> str:
         f"findings: {findings}."
     )
     interrupted = any(report.interrupted for report in reports)
-    return f"{text} The run was interrupted." if interrupted else text
+    said = [text, *(["The run was interrupted."] if interrupted else [])]
+    return "\n\n".join([" ".join(said), *mistrusted(reports), *leaning(reports)])
 
 
 def _matrix(reports: Sequence[Report]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import torch
 
 import strategies as kst
 from conformance import Op, check
-from conformance.report import Report
+from conformance.report import Report, html, markdown
 from conformance.report.records import CaseResult
 from conformance.report.summary import summary_lines
 from conformance.report.trust import Bias, leaning, mistrusted
@@ -33,6 +33,8 @@ def test_a_bound_that_nothing_comes_near_is_mistrusted() -> None:
     assert wide.ok
     assert "mistrusted" in summary_lines([wide])[-1]
     assert Session().exit_code(wide) == 1
+    assert sentence in markdown.build([wide])
+    assert "mistrusted</span>" in html.build([wide])
 
 
 def test_results_without_an_error_say_nothing_of_the_bound() -> None:
