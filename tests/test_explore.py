@@ -76,3 +76,16 @@ def test_known_failures_are_not_shrunk():
     )
 
     assert result.found[AccuracyFailure].call > 11
+
+
+def test_calls_of_many_choices_are_not_drawn_in_vain():
+    drawn = []
+
+    def kept(numbers):
+        drawn.append(numbers)
+        return tuple(numbers)
+
+    calls = st.lists(st.integers(0, 2**60), min_size=150, max_size=150).map(kept)
+
+    assert explore(calls, lambda numbers: [], examples=20, seed=0).examples == 20
+    assert len(drawn) < 30
