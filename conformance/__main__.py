@@ -1,6 +1,6 @@
 """`python -m conformance`: the command line."""
 
-from conformance.cli import main
+from conformance.cli import program
 
 if __name__ == "__main__":
-    main()
+    program()

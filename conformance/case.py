@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from conformance import simplification
+from conformance import runtime, simplification
 from conformance.device import policy, precompile, sanitizer, watch
 from conformance.device.judge import Judge
 from conformance.explore import Found, explore
@@ -21,11 +21,14 @@ from conformance.oracles.objection import Objection
 from conformance.oracles.refusals import Refused
 from conformance.oracles.relations import Related
 from conformance.report.coverage import Coverage
+from conformance.report.explanations import ORACLES
 from conformance.report.records import CaseResult, thin
 from conformance.report.trust import Bias
 from conformance.trial import Trial
 from strategies import Call
 
+# Findings come in the order of the oracles: what touched memory before the wrong values that follow from it.
+_RANK = {oracle: rank for rank, oracle in enumerate(ORACLES)}
 # Hypothesis spends half of a run on climbing a target: with few examples that costs variety and finds less.
 _CLIMBING = 1000
 
@@ -101,16 +104,20 @@ def run(
         coverage.count(call_of(drawn), trial.launched or ())
         return found
 
-    exploration = explore(
-        lane.draw(trial, dtype),
-        check,
-        examples=examples,
-        seed=seed,
-        target=trial.tightness.last if examples >= _CLIMBING else None,
-        progress=progress,
-        shrink=xfail is None,  # nobody reads the call of a failure that is known
-        stop_at_first=stop_at_first,
-    )
+    try:
+        exploration = explore(
+            lane.draw(trial, dtype),
+            check,
+            examples=examples,
+            seed=seed,
+            target=trial.tightness.last if examples >= _CLIMBING else None,
+            progress=progress,
+            shrink=xfail is None,  # nobody reads the call of a failure that is known
+            stop_at_first=stop_at_first,
+        )
+    except runtime.ToolMissing as missing:
+        result.skipped = str(missing)
+        return Outcome(result, [])
     if xfail is None and not stop_at_first and not exploration.interrupted:
         for kind, found in exploration.found.items():
             if kind in simplification.KINDS:
@@ -132,7 +139,8 @@ def run(
         ratios = [ratio for _, ratio in tightness.points]
         result.worst_ratio, result.median_ratio = max(ratios), statistics.median(ratios)
         result.points = thin(tightness.points)
-    findings = [trial.finding(found.objection, call_of(found.call)) for found in exploration.found.values()]
+    ranked = sorted(exploration.found.values(), key=lambda each: _RANK[each.objection.failure.oracle])
+    findings = [trial.finding(each.objection, call_of(each.call)) for each in ranked]
     if policy.current().sanitizer:
         findings = [sanitizer.attach(finding, policy.current().sanitizer) for finding in findings]
     result.objections = sorted(f.oracle for f in findings)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import importlib
 import os
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
+from conformance import supervision
+from conformance.device.policy import Isolate
+from conformance.errors import UNUSABLE, Unusable, clear_errors
 from conformance.given import (
-    UNUSABLE,
-    Unusable,
     find_dtype,
     find_op,
     found_kernel,
@@ -27,52 +26,10 @@ from conformance.given import (
     read_promises,
     written_options,
 )
+from conformance.supervision import Leave
 
 OK, FINDINGS = 0, 1
 BENCHES = ("interpreter", "numerics", "emulator", "gpu", "kernels", "detection")
-
-
-class Leave(SystemExit):
-    """A command ends with an exit code of its own."""
-
-
-def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with errors that are meant for the user shown as one message; `--debug` shows all of them whole."""
-
-    @functools.wraps(command)
-    def guarded(*arguments: Any, **options: Any) -> None:
-        from hypothesis.errors import InvalidArgument
-
-        from conformance.op import OpError
-        from conformance.runtime import RuntimeUnavailable
-        from conformance.targets import TargetError
-
-        debug = click.get_current_context().find_root().params.get("debug")
-        try:
-            command(*arguments, **options)
-        except (click.ClickException, click.exceptions.Exit, Leave, BrokenPipeError):
-            raise  # a broken pipe too: whoever reads has enough, as `| head`, and click ends without a word
-        except SystemExit as error:  # of a module, a reference or an expression, whose code would pass for a verdict
-            if debug:
-                raise
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            raise Unusable(
-                f"what was given calls sys.exit({error.code!r}) at {last.filename}:{last.lineno}: nothing was judged"
-            ) from error
-        except (TargetError, InvalidArgument, OpError, RuntimeUnavailable, ValueError, OSError) as error:
-            if debug:
-                raise
-            raise Unusable(str(error)) from error
-        except Exception as error:
-            if debug:
-                raise
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            raise Unusable(
-                f"a fault of triton-conformance itself, not of the kernel: {type(error).__name__}: {error} "
-                f"({last.filename}:{last.lineno}). `conformance --debug ...` shows the traceback; please report it"
-            ) from error
-
-    return guarded
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -126,10 +83,17 @@ def list_(what: str) -> None:
 )
 @click.option("--findings", type=click.Path(file_okay=False), default=".conformance/findings", show_default=True,
               help="Where findings are saved.")  # fmt: skip
+@click.option(
+    "--isolate", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
+    help="Judge each call in a child process: auto, once the kernel has ended the process that judges it.",
+)  # fmt: skip
+@click.pass_obj
 @clear_errors
 def check(
+    supervise: Callable[[], str | None] | None,
     target: str, op_name: str | None, against: str | None, example: Sequence[str], examples: int, seed: int,
     oracles: Sequence[str], dtypes: Sequence[str], promises: Sequence[str], json_path: str | None, findings: str,
+    isolate: Isolate,
 ) -> None:  # fmt: skip
     """Judge the kernel TARGET by an op, or against a torch function.
 
@@ -138,9 +102,17 @@ def check(
     """
     from conformance import runtime, targets
     from conformance.checking import check as run_check
+    from conformance.device import policy
     from conformance.session import Session
 
+    # a process that has looked for CUDA devices must not fork, and on a GPU the policy looks after faults
+    if isolate == "auto" and supervise is not None and runtime.select() == "interpret":
+        ended = supervise()
+        if ended is not None:
+            click.echo(f"the kernel ended the process that judged it ({ended}): each call now has its own", err=True)
+            isolate = "always"
     runtime.select()
+    policy.select(dataclasses.replace(policy.current(), isolate=isolate))
     op = find_op(op_name, against, example, target)
     kernel = targets.load_kernel(target)
     with Session() as session:
@@ -250,10 +222,11 @@ def report(results: Sequence[str], output: str) -> None:
     An output that ends in .md is a summary in Markdown, any other a page in HTML that opens offline.
     """
     from conformance.report import html, markdown, read_results
+    from conformance.report.documents import write_text
 
     found = [each for path in results for each in read_results(path)]
     make = markdown.build if Path(output).suffix == ".md" else html.build
-    Path(output).write_text(make(found), encoding="utf-8")
+    write_text(output, make(found))
     click.echo(f"{output}: {len(found)} report{'s' if len(found) != 1 else ''}")
 
 
@@ -342,12 +315,12 @@ def soak(minutes: float, seed: int | None, json_path: str | None, findings: str)
         click.echo(render(finding) + (f"\nSaved as {path}\n" if path is not None else "\n"))
     if unsaved:
         click.echo(f"warning: {unsaved}", err=True)
-    if json_path is not None:
-        soaking.append(json_path, done)
     click.echo(
         f"{done.examples:,} examples in {done.seconds / 60:.1f} minutes over {done.items} test ids, {done.rounds} "
         f"rounds from seed {done.seed}: {len(done.findings)} findings{', interrupted' if done.interrupted else ''}"
     )
+    if json_path is not None:
+        soaking.append(json_path, done)
     _leave(FINDINGS if done.findings else OK)
 
 
@@ -369,13 +342,24 @@ def explain(name: str) -> None:
     click.echo(catalog.describe(name, ops[name]))
 
 
+def program() -> None:
+    """The command as a program, which survives a kernel that ends its process."""
+    main(obj=supervision.fork)
+
+
 def _leave(code: int) -> NoReturn:
     """End the process with the code, also where a kernel left threads behind that would keep it alive."""
     running = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
     if running:
         names = ", ".join(each.name for each in running[:4])
-        click.echo(f"{len(running)} threads that the kernel started still run ({names}); they are ended now", err=True)
+        threads = (
+            "1 thread that the kernel started still runs"
+            if len(running) == 1
+            else (f"{len(running)} threads that the kernel started still run")
+        )
+        click.echo(f"{threads} ({names}); ended now", err=True)
         sys.stdout.flush()
         sys.stderr.flush()
+        supervision.orderly()
         os._exit(code)
     raise Leave(code)

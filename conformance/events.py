@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from pathlib import Path
 
 
 class Kind(str, enum.Enum):
@@ -44,14 +45,17 @@ class Kind(str, enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """A line of the kernel's source; `file` is the path as the kernel's author knows it."""
+    """A line of the kernel's source; as text, with the path from the working directory where it lies below that."""
 
     file: str
     line: int
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        try:
+            return f"{Path(self.file).relative_to(Path.cwd())}:{self.line}"
+        except (ValueError, FileNotFoundError):  # elsewhere; the working directory is gone
+            return f"{self.file}:{self.line}"
 
 
 @dataclasses.dataclass(frozen=True)

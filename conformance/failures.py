@@ -7,6 +7,7 @@ one launch are reported and shrunk apart. Rendering is in `conformance.report`.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.events import Event
@@ -74,6 +75,27 @@ class ConformanceFailure(AssertionError):
         from conformance.report.text import render  # a failure that is only data needs no renderer
 
         return render(self.finding)
+
+    @property
+    def headline(self) -> str:
+        """Oracle and summary, in one line."""
+        return f"{self.oracle}: {self.finding.summary}"
+
+
+class Objections(AssertionError):
+    """Several oracles object to one kernel; each failure is complete by itself."""
+
+    def __init__(self, failures: Sequence[ConformanceFailure]) -> None:
+        super().__init__(f"{len(failures)} oracles object: {', '.join(f.oracle for f in failures)}")
+        self.failures = tuple(failures)
+
+    def __str__(self) -> str:
+        return "\n\n".join([str(self.args[0]), *(str(f) for f in self.failures)])
+
+    @property
+    def headline(self) -> str:
+        """The oracles, and what the first of them says, in one line."""
+        return f"{', '.join(f.oracle for f in self.failures)}: {self.failures[0].finding.summary}"
 
 
 class BoundsFailure(ConformanceFailure):

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from conformance.errors import Unusable
+
 if TYPE_CHECKING:
     from conformance.failures import Finding
-
-UNUSABLE = 2
-
-
-class Unusable(click.ClickException):
-    """The command cannot do what was asked: wrong use, or something missing here. Exit code 2."""
-
-    exit_code = UNUSABLE
 
 
 def found_kernel(finding: Finding) -> Any:
@@ -85,12 +79,14 @@ def read_options(
 
 def find_op(name: str | None, against: str | None, example: Sequence[str], target: str) -> Any:
     """The op that the options name."""
+    from hypothesis.errors import InvalidArgument
+
     from conformance import catalog, targets
     from conformance.op import Op
 
     if (name is None) == (against is None):
         known = ", ".join(catalog.ops())
-        problem = "says not what it computes" if name is None else "is given two contracts"
+        problem = "does not say what it computes" if name is None else "is given two contracts"
         raise Unusable(
             f"{target} {problem}: give --op NAME (one of {known}, or `module:name` of an Op of yours), or --against "
             "REF, the torch function that it must agree with"
@@ -101,6 +97,8 @@ def find_op(name: str | None, against: str | None, example: Sequence[str], targe
     given = [_evaluate(text) for text in example]
     try:
         op = Op.from_example(reference, *given) if given else Op.from_annotations(reference)
+    except InvalidArgument as error:
+        raise Unusable(str(error) if given else f"{error}; or give --example once for each argument") from error
     except ValueError as error:
         if "no signature" not in str(error):  # what `inspect` says of a builtin
             raise

@@ -95,8 +95,8 @@ def _annotated(function: str, name: str, annotation: Any) -> Input:
         known = ", ".join(ANNOTATED)
         shown = "it has no annotation" if annotation is None else f"its annotation is {annotation!r}"
         raise InvalidArgument(
-            f"{function} says not what {name} is ({shown}): annotate it as Float[Tensor, 'rows cols'] (or {known}), as "
-            "float or bool, or write the Op(...) out"
+            f"{function} does not say what {name} is ({shown}): annotate it as Float[Tensor, 'rows cols'] (or {known}),"
+            " as float or bool, or write the Op(...) out"
         )
     odd = [axis for axis in axes if not _AXIS.fullmatch(axis)]
     if odd:

@@ -182,6 +182,8 @@ def launch(
             error = KernelExit(f"the kernel called sys.exit({stop.code!r})")
         except BaseException as raised:  # noqa: BLE001 - what the kernel raises is the kernel's, pytest.skip() too
             error = raised
+    if isinstance(error, runtime.ToolMissing):
+        raise error
     _refuse_late_interpreter(error)
     seconds = time.perf_counter() - started
     outputs, returned = ([], None) if error is not None or settings.dry else _outputs(op, placed, result)

@@ -10,6 +10,7 @@ from hypothesis.errors import InvalidArgument
 
 from conformance import profiles, runtime
 from conformance.device import policy, sanitizer, watch
+from conformance.failures import ConformanceFailure, Objections
 from conformance.report import collection
 from conformance.report.records import save_findings
 from conformance.report.summary import header_line, summary_lines
@@ -175,6 +176,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     _, unsaved = save_findings(f for report in collection.reports() for f in report.findings)
     if unsaved:
         unwritten.append(unsaved)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Show a finding as it is, without a traceback of ours, and in one line what was found in the short summary."""
+    report = yield
+    failure = None if call.excinfo is None else call.excinfo.value
+    wanted = item.config.getoption("tbstyle") in ("auto", "long", "short")
+    if call.excinfo is not None and wanted and isinstance(failure, (ConformanceFailure, Objections)):
+        shown = call.excinfo.getrepr(style="value")
+        if shown.reprcrash is not None:
+            shown.reprcrash.message = failure.headline
+        report.longrepr = shown
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -27,8 +27,16 @@ _SPIN = 1e-3
 _stock = False
 
 
+class ConformanceWarning(UserWarning):
+    """Something limits what the results are worth; the message says what to do."""
+
+
 class RuntimeUnavailable(RuntimeError):
     """What was asked for cannot run here; the message says what to do."""
+
+
+class ToolMissing(RuntimeUnavailable):
+    """A program that some launches need is not installed: what needs it is skipped."""
 
 
 def select(name: Literal["auto", "interpret", "gpu"] = "auto", *, stock: bool = False) -> Runtime:

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import json
+import os
 import shlex
+import signal
 import sys
+import tempfile
+import threading
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from conformance import supervision
 from conformance.failures import Finding
 from conformance.report import Report, render, results_document, save_findings
 from conformance.report.documents import write_json
 from conformance.report.summary import summary_lines
+from conformance.runtime import ConformanceWarning
 from conformance.targets import needs_device
 
 MOST_LINES = 3  # of the kernel's own output
+# Between two lines of progress in a log file: often enough to see that it goes on, and an hour fits on two screens.
+LINE_SECONDS = 30.0
 
 
 class Session:
-    """Runs a check with a progress bar on standard error, and what the kernel prints kept apart."""
+    """Runs a check with progress on standard error, and what the kernel prints kept apart.
+
+    On a terminal progress is a bar, elsewhere a line every half minute. SIGTERM interrupts as Ctrl-C does.
+    """
 
     def __init__(self) -> None:
         self._console = Console(file=sys.stderr)
@@ -36,15 +49,23 @@ class Session:
             BarColumn(),
             TextColumn("{task.completed} examples"),
         )
-        self._bar = Progress(*columns, TimeElapsedColumn(), console=self._console, transient=True)
+        self._terminal = self._console.is_terminal
+        self._bar = Progress(
+            *columns, TimeElapsedColumn(), console=self._console, transient=True, disable=not self._terminal
+        )
         self._task = self._bar.add_task("starting", total=None)
+        self._started = self._line = time.monotonic()
         self._printed = io.StringIO()
+        self._warnings: list[warnings.WarningMessage] = []
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Session:
         self._stack.enter_context(self._bar)
-        self._stack.enter_context(warnings.catch_warnings())
+        self._warnings = self._stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("ignore")  # NumPy warns of NaN in interpreted kernels, which no author did
+        warnings.simplefilter("always", ConformanceWarning)
+        self._stack.enter_context(_terminated_as_interrupted())
+        self._stack.enter_context(_descriptor_kept(self._printed))
         self._stack.enter_context(contextlib.redirect_stdout(self._printed))
         self._stack.enter_context(contextlib.redirect_stderr(self._printed))
         return self
@@ -55,8 +76,16 @@ class Session:
         self._stack.close()
 
     def progress(self, test_id: str, done: int) -> None:
-        """Show that `done` examples of the test id were judged."""
-        self._bar.update(self._task, description=test_id, completed=done)
+        """Show that `done` examples were judged, the last of them of the test id."""
+        if supervision.orphaned():
+            raise KeyboardInterrupt
+        if self._terminal:
+            self._bar.update(self._task, description=test_id, completed=done)
+            return
+        now = time.monotonic()
+        if now - self._line >= LINE_SECONDS:
+            self._line = now
+            print(f"{now - self._started:.0f} s: {test_id}, {done:,} examples", file=self._console.file, flush=True)
 
     def show(self, report: Report, findings: Path, json_path: str | None, again: Sequence[str] = ()) -> None:
         """Print what was found, and write the findings and the results file; with `-` standard output is the latter.
@@ -69,9 +98,12 @@ class Session:
             OSError: the results file cannot be written; all else is done by then.
         """
         to_stdout = json_path == "-"
-        paths, unsaved = save_findings(report.findings, findings)
+        for each in dict.fromkeys(str(warning.message) for warning in self._warnings):
+            click.echo(f"warning: {each}", err=True)
+        found = [] if _want_device(report) else report.findings
+        paths, unsaved = save_findings(found, findings)
         shown: set[tuple[str, ...]] = set()
-        for finding, path in zip(report.findings, paths, strict=True):
+        for finding, path in zip(found, paths, strict=True):
             if _fault(finding) in shown:
                 where = "" if path is None else f"; saved as {path}"
                 click.echo(f"the same again, {finding.oracle}: {finding.summary}{where}\n", err=to_stdout)
@@ -102,8 +134,7 @@ class Session:
 
     def exit_code(self, report: Report) -> int:
         """0 where nothing was found, 1 for findings or a mistrusted op, 2 where the kernel could not be judged here."""
-        texts = ["\n".join((finding.summary, *finding.notes)) for finding in report.findings]
-        if texts and all(finding.oracle == "crash" for finding in report.findings) and all(map(needs_device, texts)):
+        if _want_device(report):
             click.echo(
                 "the kernel needs a GPU, and torch sees none here: nothing was judged. Allocate on the device of the "
                 "arguments (`torch.empty_like(x)`) and it can be judged on the CPU",
@@ -124,3 +155,49 @@ def _fault(finding: Finding) -> tuple[str, ...]:
     sites = sorted({str(event.site) for event in finding.events if event.site is not None})
     output = "" if finding.value is None else str(finding.value.output)
     return (finding.oracle, output, *sites)
+
+
+def _want_device(report: Report) -> bool:
+    """Whether all that was found is that the kernel needs a CUDA device, which is missing here."""
+    texts = ["\n".join((finding.summary, *finding.notes)) for finding in report.findings]
+    return (
+        bool(texts) and all(finding.oracle == "crash" for finding in report.findings) and all(map(needs_device, texts))
+    )
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """What ends a job, SIGTERM, interrupts as Ctrl-C does, so that what was found is kept."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _descriptor_kept(printed: io.StringIO) -> Iterator[None]:
+    """What C code writes to standard output, `printf` in a CUDA source as well, goes where Python's output goes."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+    except OSError:  # closed
+        yield
+        return
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            yield
+        finally:
+            ctypes.CDLL(None).fflush(None)
+            os.dup2(kept, 1)
+            os.close(kept)
+            file.seek(0)
+            printed.write(file.read().decode(errors="replace"))

@@ -12,7 +12,7 @@ from hypothesis.errors import InvalidArgument
 
 from conformance import case, lanes, profiles
 from conformance.checking import check_lanes, choose_dtypes, merge
-from conformance.failures import ConformanceFailure, Finding
+from conformance.failures import ConformanceFailure, Finding, Objections
 from conformance.launch import Kernel
 from conformance.op import Op, validate_kernel
 from conformance.oracles import agreement as agreement_oracle
@@ -91,6 +91,8 @@ def agreement_test(
         )
         outcome = case.run(first, lane, dtype, examples=profile.examples, seed=profile.seed)
         collection.add(first, profile.seed, outcome)
+        if outcome.result.skipped is not None:
+            pytest.skip(outcome.result.skipped)
         raise_findings(outcome.findings)
 
     _place(test, kernel)
@@ -99,22 +101,12 @@ def agreement_test(
 
 def raise_findings(findings: Sequence[Finding]) -> None:
     """Raise what was found: one failure as itself, several as a group, each of its oracle's own class."""
+    __tracebackhide__ = True
     failures = [failure_class(f.oracle)(f) for f in findings]
     if len(failures) == 1:
         raise failures[0]
     if failures:
         raise Objections(failures)
-
-
-class Objections(AssertionError):
-    """Several oracles object to one kernel; each failure is complete by itself."""
-
-    def __init__(self, failures: Sequence[ConformanceFailure]) -> None:
-        super().__init__(f"{len(failures)} oracles object: {', '.join(f.oracle for f in failures)}")
-        self.failures = tuple(failures)
-
-    def __str__(self) -> str:
-        return "\n\n".join([str(self.args[0]), *(str(f) for f in self.failures)])
 
 
 _FAILURES = (ConformanceFailure, Objections)

@@ -218,6 +218,7 @@ class Trial:
                 runtime=runtime.current(),
                 meta=self.meta,
                 oracle=objection.failure.oracle,
+                unseen=objection.value is not None and math.isnan(objection.value.got),
                 promises=self.promises,
             ),
             events=objection.events,

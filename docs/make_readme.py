@@ -69,7 +69,7 @@ def counterexample() -> str:
     if done.returncode != 0:
         raise SystemExit(f"the example's faulty kernel should be objected to:\n{done.stdout}{done.stderr}")
     first = done.stdout.partition("\n\nReproduce")[0]
-    return "```text\n" + first.replace(f"{EXAMPLE}/", "") + "\n```"
+    return "```text\n" + first + "\n```"
 
 
 def commands() -> str:

@@ -33,7 +33,7 @@ def reference(x):
 REFERENCE_THAT_EXITS = "def reference(x):\n    import sys\n    sys.exit(0)\n\n\n"
 
 KERNELS = """
-import sys, threading, time
+import os, sys, threading, time
 import torch
 
 def right(x):
@@ -69,6 +69,13 @@ def starts_thread(x):
     if not any(thread.name == "left" for thread in threading.enumerate()):
         threading.Thread(target=time.sleep, args=(600,), name="left").start()
     return x * 2
+
+def prints_in_c(x):
+    os.write(1, b"hello from C")
+    return x * 2
+
+def ends_the_process(x):
+    os._exit(0)
 
 def raises(x):
     raise KeyError("no such block")
@@ -136,7 +143,7 @@ def test_results_that_cannot_be_written_do_not_hide_the_findings(folder: Path) -
     result = check("wrong", "--json", "file/results.json")
     assert result.exit_code == UNUSABLE
     assert "Worst element" in result.stdout
-    assert "file" in result.stderr
+    assert "Error: file/results.json: " in result.stderr
 
 
 def test_pytest_ends_with_a_warning_where_findings_cannot_be_saved(folder: Path) -> None:
@@ -153,6 +160,10 @@ def test_pytest_ends_with_a_warning_where_findings_cannot_be_saved(folder: Path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 of 1 finding could not be saved" in done.stdout
     assert "INTERNALERROR" not in done.stdout + done.stderr
+    # the finding is shown as it is, without a traceback of the suite, and in one line
+    assert "raise_findings" not in done.stdout
+    assert "\n  oracle  accuracy\n" in done.stdout
+    assert re.search(r"FAILED test_it.py::test_double\[any-launch\] - accuracy: ", done.stdout)
     assert json.loads((folder / "results.json").read_text())["reports"][0]["findings"]
 
 
@@ -166,6 +177,39 @@ def test_what_a_kernel_prints_is_kept_apart_and_said(folder: Path) -> None:
     assert result.exit_code == OK
     assert "the kernel printed" in result.stderr
     assert "hello from the kernel" not in result.stdout
+
+
+def test_what_c_code_prints_is_kept_out_of_the_results(folder: Path) -> None:
+    process = start(folder, "prints_in_c", "--examples", "5", "--json", "-")
+    stdout, stderr = process.communicate(timeout=120)
+    assert json.loads(stdout)["reports"][0]["kernel"].endswith("prints_in_c")
+    assert "hello from C" in stderr
+
+
+def test_a_kernel_that_ends_the_process_is_objected_to(folder: Path) -> None:
+    process = start(folder, "ends_the_process", "--examples", "5")
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == FINDINGS, stderr
+    assert "the kernel ended the process that judged it (exit code 0)" in stderr
+    assert "crash: the process that ran the call was left with exit code 0" in stdout
+
+
+def test_a_cuda_kernel_without_a_compiler_is_skipped_and_not_objected_to(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from conformance.emulator import toolchain
+
+    def missing(x: object) -> object:
+        return toolchain.compiler()
+
+    monkeypatch.setenv("CONFORMANCE_CXX", "no-such-compiler")
+    toolchain.compiler.cache_clear()
+    monkeypatch.setattr("conformance.targets.load_kernel", lambda target: missing)
+    result = check("right")
+    toolchain.compiler.cache_clear()
+    assert result.exit_code == UNUSABLE, result.output
+    assert "skipped 1: CUDA kernels run on the CPU through a C++17 compiler" in result.stdout
+    assert "nothing ran" in result.stderr
 
 
 @pytest.mark.parametrize("kernel", ["exits", "gives_none", "gives_array", "gives_tuple", "raises"])
@@ -183,6 +227,8 @@ def test_a_kernel_that_needs_a_gpu_is_no_finding(folder: Path) -> None:
     result = check("needs_gpu")
     assert result.exit_code == UNUSABLE, result.output
     assert "needs a GPU" in result.stderr
+    assert "oracle  crash" not in result.stdout
+    assert not (folder / ".conformance").exists()
 
 
 @pytest.mark.parametrize(
@@ -214,7 +260,7 @@ def test_a_file_that_cannot_be_used_gives_exit_code_2_and_the_reason(source: str
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["cli_kernels.py:right"], "says not what it computes"),
+        (["cli_kernels.py:right"], "does not say what it computes"),
         (["cli_kernels.py:right", "--op", "softmux"], "did you mean softmax?"),
         (["cli_kernels.py:right", "--op", "cli_ops.py:reference"], "not an Op"),
         (["cli_kernels.py:right", "--op", "softmax", "--against", "torch:softmax"], "is given two contracts"),
@@ -508,13 +554,14 @@ def test_threads_that_a_kernel_leaves_behind_do_not_keep_the_command_alive(folde
     assert "threads that the kernel started still run" in stderr
 
 
-def test_an_interrupt_keeps_what_was_found(folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupt_keeps_what_was_found(number: signal.Signals, folder: Path) -> None:
     process = start(folder, "slow", "--examples", "100000", "--json", "results.json")
     deadline = time.monotonic() + 120
     while not (folder / "running").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1)  # some examples long
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     try:
         stdout, stderr = process.communicate(timeout=120)
     finally:

@@ -200,7 +200,11 @@ class Judge:
         except (NotImportable, isolation.IsolationError) as error:
             if policy.current().isolate == "always":
                 raise
-            warnings.warn(f"{self.trial.name} is judged in this process, which it may end: {error}", stacklevel=2)
+            warnings.warn(
+                f"{self.trial.name} is judged in this process, which it may end: {error}",
+                runtime.ConformanceWarning,
+                stacklevel=2,
+            )
 
 
 # Whether a fault has cost this process its device: every trial is then judged in child processes.

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 
+from conformance.runtime import ToolMissing
+
 RUNTIME = pathlib.Path(__file__).resolve().parent / "runtime"
 
 # -ffp-contract=off: results must not depend on the host's multiply-add. -fno-threadsafe-statics: `__shared__` arrays
@@ -37,7 +39,7 @@ _PATTERN_SINCE = 12  # g++ (release notes of GCC 12); every clang++ of the last 
 FAST = ("-O2", "-fno-optimize-sibling-calls")  # a tail call would hide the line that calls the runtime
 
 
-class ToolchainError(RuntimeError):
+class ToolchainError(ToolMissing):
     """The emulator needs a C++ compiler and binutils, and one of them is missing."""
 
 

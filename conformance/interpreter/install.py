@@ -9,6 +9,7 @@ import triton
 from conformance.interpreter import autotuning, libdevice, repairs, truth
 from conformance.interpreter.launcher import Interpreter
 from conformance.interpreter.patches import patch
+from conformance.runtime import ConformanceWarning
 
 # the versions whose private names the patches know
 SUPPORTED = ((3, 7), (3, 8), (3, 9))
@@ -30,7 +31,8 @@ def install(*, stock: bool = False, repair: bool = True) -> None:
         known = ", ".join(".".join(map(str, v)) for v in SUPPORTED)
         warnings.warn(
             f"the interpreter knows Triton {known}, not {triton.__version__}: Triton's own interpreter runs instead, "
-            "without tracing and without repairs",
+            "without tracing and without repairs, so that no oracle sees addresses. Install a Triton that it knows",
+            ConformanceWarning,
             stacklevel=2,
         )
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 
-from conformance.events import Kind
+from conformance.events import Event, Kind, Site
 from conformance.failures import CrashFailure
 from conformance.launch import Launch
 from conformance.oracles.objection import Objection, from_events
@@ -21,9 +21,11 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
     if found or launch.error is None:
         return found
     error = launch.error.__cause__ or launch.error
-    place = _last_frame(error)
-    summary = f"{type(error).__name__}: {_message(error)}" + (f" ({place})" if place else "")
-    return [Objection(CrashFailure, LAW, summary, notes=("the call is valid for the op: see the arguments",))]
+    raised = f"{type(error).__name__}: {_message(error)}"
+    site = _last_line(error)
+    summary = raised if site is None else f"{raised} ({site})"
+    events = () if site is None else (Event(Kind.CRASH, "the launch", raised, site=site),)
+    return [Objection(CrashFailure, LAW, summary, events, notes=("the call is valid for the op: see the arguments",))]
 
 
 def _message(error: BaseException) -> str:
@@ -33,8 +35,8 @@ def _message(error: BaseException) -> str:
         return f"(its message raises {type(second).__name__})"
 
 
-def _last_frame(error: BaseException) -> str | None:
+def _last_line(error: BaseException) -> Site | None:
     here = os.path.dirname(os.path.dirname(__file__))
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
     own = [f for f in frames if not f.filename.startswith(os.path.join(here, ""))]
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else None
+    return Site(own[-1].filename, own[-1].lineno or 0, own[-1].line or "") if own else None

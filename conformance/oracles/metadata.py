@@ -30,7 +30,8 @@ def _wrong(trial: Trial, launch: Launch) -> str | None:
     expected = trial.expected(launch).plain
     if len(launch.outputs) != len(expected):
         if not launch.outputs:
-            return f"the kernel returned None; the op has {len(expected)} result(s) and declares nothing as mutated"
+            count = "1 result" if len(expected) == 1 else f"{len(expected)} results"
+            return f"the kernel returned None; the op gives {count} and declares nothing as mutated"
         return f"the kernel gave {len(launch.outputs)} tensors, the reference {len(expected)}"
     own = trial.expected(launch).aliases
     for i, (got, want) in enumerate(zip(launch.outputs, expected, strict=True)):

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 SCHEMA = 1
 
@@ -19,34 +19,43 @@ def schema() -> dict[str, Any]:
 
 
 def write_json(path: str | Path, document: Any) -> Path:
-    """The path, after the document was written there as a whole or not at all.
+    """The path, after the document was written there as `write_text` does it."""
+    return write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """The path, after the text was written there as a whole or not at all.
 
     The text goes to a file beside it that then takes its name, so that a reader, or a second worker that writes the
     same finding, never sees half a document. A link stays one: the file that it names is replaced. A device or a pipe
     is written to, and so is what /dev/stdout stands for.
+
+    Raises:
+        OSError: it cannot be written; the error names the path that was asked for.
     """
     path = Path(path)
-    if (path.exists() and not path.is_file()) or str(path.parent) in ("/dev", "/dev/fd", "/proc/self/fd"):
-        with path.open("a", encoding="utf-8") as stream:  # keeps what standard output wrote to a file before
-            _dump(document, stream)
-        return path
-    target = path.resolve()
+    try:
+        if (path.exists() and not path.is_file()) or str(path.parent) in ("/dev", "/dev/fd", "/proc/self/fd"):
+            with path.open("a", encoding="utf-8") as stream:  # keeps what standard output wrote to a file before
+                stream.write(text)
+        else:
+            _replace(path.resolve(), text)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    return path
+
+
+def _replace(target: Path, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            _dump(document, stream)
+            stream.write(text)
         Path(temporary).chmod(0o644)  # mkstemp makes a file that only its owner reads
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    return path
-
-
-def _dump(document: Any, stream: TextIO) -> None:
-    json.dump(document, stream, indent=1, allow_nan=False)
-    stream.write("\n")
 
 
 def read_document(path: str | Path, content: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class _Op(Protocol):
     promises: Promises
 
 
-# Oracles whose objections do not show in what a kernel returns for one call.
+# Oracles whose objections need not show in what a kernel returns for one call on ordinary memory.
 UNSEEN = (
     "bounds",
     "written",
@@ -37,6 +37,7 @@ UNSEEN = (
     "batch_invariance",
     "configs",
     "relations",
+    "special_values",
 )
 
 
@@ -114,15 +115,17 @@ def script(
     reference: str | None = None,
     meta: Sequence[tuple[str, Any]] = (),
     oracle: str | None = None,
+    unseen: bool = False,
     promises: Promises | None = None,
 ) -> str:
     """A runnable program that builds the inputs with torch, calls the kernel and the reference and prints both.
 
     `kernel` is a function, or an import path as `locate` gives it. The reference is that of the op unless `reference`
     gives its import path, which may end in an attribute (`conformance.ops.softmax:softmax.reference`); `meta` are
-    keywords that the kernel gets beside the arguments. Where `oracle` is one whose objection does not show in values,
-    the program begins with what it sees, if this package is installed and `op` can be imported. The inputs are built
-    anew for each run, so that a kernel that writes to its input does not change what the reference sees.
+    keywords that the kernel gets beside the arguments. Where `oracle` is one whose objection need not show in values,
+    or with `unseen`, which says so of values that come from poisoned memory, the program begins with what it sees, if
+    this package is installed and `op` can be imported. The inputs are built anew for each run, so that a kernel that
+    writes to its input does not change what the reference sees.
     """
     names = list(call)
     listed = ", ".join(names) + ("," if len(names) == 1 else "")
@@ -140,8 +143,9 @@ def script(
     lines += [f"    {line}" for line in call.source(device).splitlines()]
     lines += [f"    return {listed}", "", ""]
     keywords = [f"{name}={value!r}" for name, value in meta]
-    if oracle in UNSEEN:  # first, since what follows may write outside its tensors and end the process
-        lines += [*_shown(str(oracle), call, op, promises, meta), ""]
+    if oracle is not None and (unseen or oracle in UNSEEN):
+        # first, since what follows may write outside its tensors and end the process
+        lines += [*_shown(oracle, call, op, promises, meta), ""]
     lines += _run("kernel", listed, _passed(kernel, names, keywords), op.mutates)
     lines += _run("reference", listed, _passed(op.reference, op.reference_names), ())
     return "\n".join(lines) + "\n"
