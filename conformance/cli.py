@@ -352,10 +352,11 @@ def _leave(code: int) -> NoReturn:
     running = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
     if running:
         names = ", ".join(each.name for each in running[:4])
+        one = len(running) == 1
         threads = (
             "1 thread that the kernel started still runs"
-            if len(running) == 1
-            else (f"{len(running)} threads that the kernel started still run")
+            if one
+            else f"{len(running)} threads that the kernel started still run"
         )
         click.echo(f"{threads} ({names}); ended now", err=True)
         sys.stdout.flush()
