@@ -1,11 +1,14 @@
+import torch
+
 import kernels_triton
 import strategies as kst
 from conformance.ops import rms_norm
 from kernels_cuda.rms_norm import rms_norm as rms_norm_cuda
-from kernels_cuda.rms_norm import rms_norm_block
+from kernels_cuda.rms_norm import rms_norm_block, rms_norm_long
 
-# a block of threads holds 4096 to 8192 columns in registers, by the dtype, and reads the rest twice
+# a block has 4096 float64 to 16384 float16 in registers, and where a row is longer, 14336 float64 in shared memory
 long_rows = rms_norm.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=4000, max=8300), max_elements=2 * 8300)
+longer_rows = rms_norm.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=14300, max=14700), max_elements=2 * 14700)
 batches = rms_norm.leading("batch", "heads", "rows")
 
 test_rms_norm_triton = rms_norm.conformance(kernels_triton.rms_norm, order="tree")
@@ -13,5 +16,11 @@ test_rms_norm_triton_looped = rms_norm.conformance(kernels_triton.rms_norm, meta
 test_rms_norm_cuda = rms_norm.conformance(rms_norm_cuda, order="tree")
 test_rms_norm_agreement = rms_norm.agreement(kernels_triton.rms_norm, rms_norm_cuda, order="tree")
 test_rms_norm_cuda_batches = batches.conformance(rms_norm_cuda, order="tree", oracles=["launch", "layouts"])
-test_rms_norm_cuda_block = rms_norm.conformance(rms_norm_block, order="tree")
-test_rms_norm_cuda_long_rows = long_rows.conformance(rms_norm_block, order="tree", oracles=["launch", "special_values"])
+test_rms_norm_cuda_block = rms_norm.conformance(rms_norm_block, order="tree", limits={"cols": 4096})
+test_rms_norm_cuda_long = rms_norm.conformance(
+    rms_norm_long, order="tree", oracles=["launch", "special_values", "determinism"]
+)
+test_rms_norm_cuda_long_rows = long_rows.conformance(rms_norm_cuda, order="tree", oracles=["launch", "special_values"])
+test_rms_norm_cuda_longer_rows = longer_rows.conformance(
+    rms_norm_long, order="tree", dtypes=(torch.float64,), oracles=["launch", "special_values"]
+)

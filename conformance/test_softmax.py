@@ -1,13 +1,16 @@
+import torch
+
 import kernels_triton
 import strategies as kst
 from conformance.ops import softmax
 from kernels_cuda.softmax import softmax as softmax_cuda
-from kernels_cuda.softmax import softmax_block
+from kernels_cuda.softmax import softmax_block, softmax_long
 
-# a block of threads holds 4096 to 8192 columns in registers, by the dtype, and reads the rest twice
+# a block has 4096 float64 to 16384 float16 in registers, and where a row is longer, 14336 float64 in shared memory
 long_rows = softmax.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=4000, max=8300), max_elements=2 * 8300)
 # the last registers of a warp, which holds up to 1024 columns
 wide = softmax.sized(rows=kst.sizes(max=6), cols=kst.sizes(min=700, max=1024), max_elements=6 * 1024)
+longer_rows = softmax.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=14300, max=14700), max_elements=2 * 14700)
 batches = softmax.leading("batch", "heads", "rows")
 
 test_softmax_triton = softmax.conformance(kernels_triton.softmax, order="tree")
@@ -16,5 +19,11 @@ test_softmax_cuda = softmax.conformance(softmax_cuda, order="tree")
 test_softmax_agreement = softmax.agreement(kernels_triton.softmax, softmax_cuda, order="tree")
 test_softmax_cuda_batches = batches.conformance(softmax_cuda, order="tree", oracles=["launch", "layouts"])
 test_softmax_cuda_wide = wide.conformance(softmax_cuda, order="tree", oracles=["launch", "special_values"])
-test_softmax_cuda_block = softmax.conformance(softmax_block, order="tree")
-test_softmax_cuda_long_rows = long_rows.conformance(softmax_block, order="tree", oracles=["launch", "special_values"])
+test_softmax_cuda_block = softmax.conformance(softmax_block, order="tree", limits={"cols": 4096})
+test_softmax_cuda_long = softmax.conformance(
+    softmax_long, order="tree", oracles=["launch", "special_values", "determinism"]
+)
+test_softmax_cuda_long_rows = long_rows.conformance(softmax_cuda, order="tree", oracles=["launch", "special_values"])
+test_softmax_cuda_longer_rows = longer_rows.conformance(
+    softmax_long, order="tree", dtypes=(torch.float64,), oracles=["launch", "special_values"]
+)

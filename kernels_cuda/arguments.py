@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,17 @@ def check_pair(name: str, value: torch.Tensor, other_name: str, other: torch.Ten
         raise ValueError(f"{name} and {other_name} must be on one device, got {value.device} and {other.device}")
 
 
+def check_product(a: object, b: object, dtypes: Sequence[torch.dtype] = FLOATS) -> None:
+    """Refuse what is no pair of matrices to multiply: TypeError or ValueError, naming the argument."""
+    check_tensor("a", a, dtypes=dtypes, dims=2)
+    check_tensor("b", b, dtypes=dtypes, dims=2)
+    assert isinstance(a, torch.Tensor)
+    assert isinstance(b, torch.Tensor)
+    check_pair("a", a, "b", b)
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"a's columns and b's rows must be as many, got {tuple(a.shape)} and {tuple(b.shape)}")
+
+
 def suffix(dtype: torch.dtype) -> str:
     """The end of the name of the kernels for a dtype: `float16`."""
     return str(dtype).removeprefix("torch.")
@@ -42,6 +54,11 @@ def suffix(dtype: torch.dtype) -> str:
 def aligned(tensor: torch.Tensor) -> bool:
     """Whether the first element lies at a multiple of 16 bytes, as a vector access needs."""
     return tensor.data_ptr() % VECTOR_BYTES == 0
+
+
+def pitched(matrix: torch.Tensor) -> bool:
+    """Whether every row starts at a multiple of 16 bytes and its elements are neighbours."""
+    return matrix.stride(1) == 1 and matrix.stride(0) % (VECTOR_BYTES // matrix.element_size()) == 0 and aligned(matrix)
 
 
 def vector_rows(tensor: torch.Tensor) -> bool:
@@ -101,6 +118,12 @@ def rows_of(name: str, x: torch.Tensor) -> dict[str, Any]:
         "size": sizes,
         "stride": strides,
     }
+
+
+@functools.cache
+def multiprocessors(device: torch.device) -> int:
+    """How many multiprocessors a CUDA device has; 1 elsewhere, so that a block has every tile of a small problem."""
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
 
 
 def row_grid(blocks: int) -> tuple[int, int]:

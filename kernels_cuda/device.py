@@ -15,6 +15,7 @@ import cupy
 import numpy as np
 import torch
 
+from kernels_cuda import tensor_map
 from kernels_cuda.signatures import Signature
 
 # Dynamic shared memory beyond this needs the kernel's consent (cudaFuncAttributeMaxDynamicSharedMemorySize).
@@ -48,25 +49,47 @@ def include_paths() -> tuple[str, ...]:
     return ()
 
 
+def architecture(capability: str) -> str:
+    """The architecture to compile for on a device of a compute capability, with what it alone has where kernels use it.
+
+    >>> architecture("90"), architecture("80")
+    ('sm_90a', 'sm_80')
+    """
+    return f"sm_{capability}a" if capability == "90" else f"sm_{capability}"
+
+
 def _cubin(source: str, options: tuple[str, ...]) -> pathlib.Path:
     """The file of the machine code for the current device, compiled once and kept in CuPy's cache folder.
 
     `RawModule(code=...)` is no way to it: CuPy adds -ftz=true to whatever options it is given, and kernels so compiled
-    take subnormal numbers for 0 (found by the suite on an H200; cupy/cuda/compiler.py, `_compile_with_cache_cuda`).
+    take subnormal numbers for 0 (found by the suite on an H200; cupy/cuda/compiler.py, `_compile_with_cache_cuda`). Nor
+    is `compile_using_nvrtc`, which takes no architecture with a letter.
     """
-    architecture = cupy.cuda.Device().compute_capability
     includes = tuple(f"-I{path}" for path in include_paths())
-    settings = (*options, *includes, "-ftz=false")
-    key = repr((source, settings, architecture, cupy.cuda.nvrtc.getVersion()))
+    target = architecture(cupy.cuda.Device().compute_capability)
+    settings = (*options, *includes, "-ftz=false", f"-arch={target}")
+    key = repr((source, settings, cupy.cuda.nvrtc.getVersion()))
     folder = pathlib.Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache")).expanduser()
-    target = folder / f"kernels_cuda_{hashlib.sha256(key.encode()).hexdigest()}.cubin"
-    if not target.exists():
-        code, _ = cupy.cuda.compiler.compile_using_nvrtc(source, options=settings, arch=architecture)
+    path = folder / f"kernels_cuda_{hashlib.sha256(key.encode()).hexdigest()}.cubin"
+    if not path.exists():
+        code = _compile(source, settings)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".cubin", delete=False) as file:
-            file.write(code if isinstance(code, bytes) else code.encode())
-        os.replace(file.name, target)  # another worker may have been first: both wrote the same
-    return target
+            file.write(code)
+        os.replace(file.name, path)  # another worker may have been first: both wrote the same
+    return path
+
+
+def _compile(source: str, settings: tuple[str, ...]) -> bytes:
+    nvrtc = cupy.cuda.nvrtc
+    program = nvrtc.createProgram(source, "kernels_cuda.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, settings)
+        return bytes(nvrtc.getCUBIN(program))
+    except nvrtc.NVRTCError as error:
+        raise RuntimeError(f"NVRTC refuses the source: {nvrtc.getProgramLog(program)}") from error
+    finally:
+        nvrtc.destroyProgram(program)
 
 
 class CupyBackend:
@@ -79,6 +102,10 @@ class CupyBackend:
     def compile(self, source: str, *, options: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
         """The source and its options: they are compiled at the first launch on each device, for its architecture."""
         return source, options
+
+    def tensor_map(self, tensor: torch.Tensor, rows: int, columns: int) -> bytes:
+        """The driver's tensor map."""
+        return tensor_map.encode(tensor, rows, columns)
 
     def launch(
         self,

@@ -31,6 +31,9 @@ class Backend(Protocol):
     def compile(self, source: str, *, options: tuple[str, ...]) -> Any:
         """A handle of the compiled source text, which needs no other file of this package."""
 
+    def tensor_map(self, tensor: torch.Tensor, rows: int, columns: int) -> bytes:
+        """What `TensorMap` of ptx.cuh holds here, for a matrix that is copied in boxes of `rows` by `columns`."""
+
     def launch(
         self,
         handle: Any,
@@ -66,6 +69,14 @@ def current_backend() -> Backend:
     return _cupy_backend()
 
 
+def tensor_map(tensor: torch.Tensor, rows: int, columns: int) -> bytes:
+    """The argument for a `TensorMap` (ptx.cuh): the matrix `tensor`, copied in boxes of `rows` by `columns` elements.
+
+    Raises RuntimeError where nothing can run a kernel, or the matrix does not suit the copy engine.
+    """
+    return current_backend().tensor_map(tensor, rows, columns)
+
+
 @functools.cache
 def _cupy_backend() -> Backend:
     from kernels_cuda.device import CupyBackend  # imports cupy, which a machine without a GPU need not have
@@ -85,7 +96,7 @@ class Module:
     def launch(self, name: str, grid: Extent, block: Extent, args: Sequence[object], shared: int = 0) -> None:
         """Run kernel `name` on the current stream with `shared` bytes of dynamic shared memory a block.
 
-        `args` are tensors for pointers, numbers for numbers, and mappings for structs, in the order of the C++
+        `args` are tensors for pointers, numbers for numbers, and mappings or bytes for structs, in the order of the C++
         parameters; each is packed to exactly the type of its parameter. Raises KeyError for an unknown kernel,
         TypeError for an argument that does not fit its parameter, ValueError for a grid or block beyond CUDA's limits
         or tensors on several devices, RuntimeError where nothing can run it.

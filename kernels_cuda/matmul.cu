@@ -3,6 +3,7 @@
 // Every kernel adds the k products of an element in ascending order within its own scheme, whatever the strides and
 // wherever the element lies in the grid: strided inputs give the bits of their contiguous copies.
 #include "packs.cuh"
+#include "tiles.cuh"
 #include <cuda_pipeline.h>
 #include <mma.h>
 
@@ -29,26 +30,12 @@ template <typename T> __device__ __forceinline__ void naive(const T *a, const T 
     }
 }
 
-// Which tile of the result a block computes. Blocks that run together share rows of a and columns of b in L2: tiles go
-// down GROUP rows before they go one column to the right.
-constexpr int GROUP = 8;
-struct Tile {
-    long long row;
-    long long column;
-};
-__device__ __forceinline__ Tile tile_of_block(const Problem &p, int height, int width) {
-    const long long down = (p.m + height - 1) / height, across = (p.n + width - 1) / width;
-    const long long first = blockIdx.x / (GROUP * across) * GROUP, within = blockIdx.x % (GROUP * across);
-    const long long rows = down - first < GROUP ? down - first : GROUP;
-    return {(first + within % rows) * height, within / rows * width};
-}
-
 // Step 2: a block of 16 x 16 threads shares tiles of both operands in shared memory.
 constexpr int TILE = 16;
 template <typename T> __device__ __forceinline__ void tiled(const T *a, const T *b, T *c, const Problem &p) {
     __shared__ Compute<T> as[TILE][TILE + 1];
     __shared__ Compute<T> bs[TILE][TILE + 1];
-    const Tile tile = tile_of_block(p, TILE, TILE);
+    const Tile tile = tile_at(blockIdx.x, p.m, p.n, TILE, TILE);
     const int x = threadIdx.x % TILE, y = threadIdx.x / TILE;
     const long long row = tile.row + y, column = tile.column + x;
     Compute<T> sum = 0;
@@ -70,7 +57,7 @@ template <typename T> __device__ __forceinline__ void registers(const T *a, cons
     // Four elements of padding: the columns that a warp writes while it transposes a lie in different banks.
     __shared__ C as[BK][BM + 4];
     __shared__ C bs[BK][BN + 4];
-    const Tile tile = tile_of_block(p, BM, BN);
+    const Tile tile = tile_at(blockIdx.x, p.m, p.n, BM, BN);
     const int x = threadIdx.x % 16, y = threadIdx.x / 16;
     const bool a_by_rows = p.a_col <= p.a_row, b_by_rows = p.b_col <= p.b_row;  // neighbours read neighbours
     C sums[SIDE][SIDE] = {};
@@ -149,7 +136,7 @@ __device__ __forceinline__ void async(const T *a, const T *b, T *c, const Proble
     constexpr int BM = 16 * SIDE, BN = 16 * SIDE, BK = 16, A_PITCH = BK + PACK<T>, B_PITCH = BN + PACK<T>;
     __shared__ __align__(16) T as[2][BM * A_PITCH];
     __shared__ __align__(16) T bs[2][BK * B_PITCH];
-    const Tile tile = tile_of_block(p, BM, BN);
+    const Tile tile = tile_at(blockIdx.x, p.m, p.n, BM, BN);
     const int x = threadIdx.x % 16, y = threadIdx.x / 16;
     const T *a_from = a + tile.row * p.a_row, *b_from = b + tile.column * p.b_col;
     const long long rows = p.m - tile.row, columns = p.n - tile.column, steps = (p.k + BK - 1) / BK;
@@ -205,7 +192,7 @@ __device__ __forceinline__ void tensor_cores(
     constexpr int DOWN = 4, ACROSS = 2, SIDE = 16;
     extern __shared__ __align__(32) unsigned char memory[];
     T *as = reinterpret_cast<T *>(memory), *bs = as + WMMA_STAGES * WMMA_A_STAGE;
-    const Tile tile = tile_of_block(p, WMMA_BM, WMMA_BN);
+    const Tile tile = tile_at(blockIdx.x, p.m, p.n, WMMA_BM, WMMA_BN);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warp_row = warp / 4 * DOWN * SIDE, warp_column = warp % 4 * ACROSS * SIDE;
     const T *a_from = a + tile.row * p.a_row, *b_from = b + tile.column * p.b_col;

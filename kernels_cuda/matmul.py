@@ -1,4 +1,4 @@
-"""Launchers of matmul.cu: the chapter's steps from a naive kernel to Tensor Cores."""
+"""Launchers of matmul.cu: steps from a naive kernel to Tensor Cores; matmul_wgmma.py has the last one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import pathlib
 import torch
 
 from kernels_cuda import launcher
-from kernels_cuda.arguments import FLOATS, GRID_WIDTH, VECTOR_BYTES, aligned, check_pair, check_tensor, suffix
+from kernels_cuda.arguments import GRID_WIDTH, VECTOR_BYTES, aligned, check_product, pitched, suffix
+from kernels_cuda.matmul_wgmma import HALVES, matmul_wgmma, supported
+from kernels_cuda.tensor_map import LARGEST_SIZE
 
 SOURCE = pathlib.Path(__file__).with_suffix(".cu")
-HALVES = (torch.float16, torch.bfloat16)
 BLOCK = 256
 # WMMA_STAGES stages of a 128 x 40 and a 32 x 136 tile of two bytes
 WMMA_SHARED = 4 * (128 * 40 + 32 * 136) * 2
@@ -19,17 +20,20 @@ WMMA_SHARED = 4 * (128 * 40 + 32 * 136) * 2
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """a (m, k) times b (k, n), contiguous (m, n); one dtype, float16 to float64, one device, any strides.
 
-    Sums in float32 (float64 for float64) and rounds once: Tensor Cores for float16 and bfloat16, `matmul_async` for the
-    others, never TF32. Raises TypeError for dtypes that differ or are not supported, ValueError for shapes or devices
-    that do not match.
+    Sums in float32 (float64 for float64) and rounds once: Tensor Cores for float16 and bfloat16 (`matmul_wgmma` where
+    the device has it, else `matmul_wmma`), `matmul_async` for the others, never TF32. Raises TypeError for dtypes that
+    differ or are not supported, ValueError for shapes or devices that do not match.
     """
-    _check(a, b)
-    return matmul_wmma(a, b) if a.dtype in HALVES else matmul_async(a, b)
+    check_product(a, b)
+    if a.dtype not in HALVES:
+        return matmul_async(a, b)
+    wgmma = supported(a.device) and max(*a.shape, *b.shape) < LARGEST_SIZE
+    return matmul_wgmma(a, b) if wgmma else matmul_wmma(a, b)
 
 
 def matmul_naive(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """As `matmul`, by one thread an element."""
-    _check(a, b)
+    check_product(a, b)
     out = _out(a, b)
     if out.numel():
         grid = min(-(-out.numel() // BLOCK), GRID_WIDTH)
@@ -39,35 +43,27 @@ def matmul_naive(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def matmul_tiled(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """As `matmul`, with 16 x 16 tiles in shared memory."""
-    _check(a, b)
+    check_product(a, b)
     return _tiles("tiled", a, b, 16)
 
 
 def matmul_registers(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """As `matmul`, with 64 x 64 tiles and 4 x 4 sums in each thread's registers."""
-    _check(a, b)
+    check_product(a, b)
     return _tiles("registers", a, b, 64)
 
 
 def matmul_async(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """As `matmul`, with tiles that cp.async copies while the block multiplies (128 x 128; float64: 64 x 64)."""
-    _check(a, b)
-    return _tiles("async", a, b, 64 if a.dtype == torch.float64 else 128, _vector(a), _vector(b))
+    check_product(a, b)
+    return _tiles("async", a, b, 64 if a.dtype == torch.float64 else 128, pitched(a), pitched(b))
 
 
 def matmul_wmma(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """As `matmul`, on Tensor Cores, for float16 and bfloat16; 128 x 128 tiles in four stages of cp.async."""
-    _check(a, b, HALVES)
+    check_product(a, b, HALVES)
     c_vector = b.shape[1] % (VECTOR_BYTES // b.element_size()) == 0
-    return _tiles("wmma", a, b, 128, _vector(a), _vector(b), c_vector, shared=WMMA_SHARED)
-
-
-def _check(a: torch.Tensor, b: torch.Tensor, dtypes: tuple[torch.dtype, ...] = FLOATS) -> None:
-    check_tensor("a", a, dtypes=dtypes, dims=2)
-    check_tensor("b", b, dtypes=dtypes, dims=2)
-    check_pair("a", a, "b", b)
-    if a.shape[1] != b.shape[0]:
-        raise ValueError(f"a's columns and b's rows must be as many, got {tuple(a.shape)} and {tuple(b.shape)}")
+    return _tiles("wmma", a, b, 128, pitched(a), pitched(b), c_vector, shared=WMMA_SHARED)
 
 
 def _out(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -78,11 +74,6 @@ def _problem(a: torch.Tensor, b: torch.Tensor) -> dict[str, int]:
     (m, k), n = a.shape, b.shape[1]
     (a_row, a_col), (b_row, b_col) = a.stride(), b.stride()
     return {"m": m, "n": n, "k": k, "a_row": a_row, "a_col": a_col, "b_row": b_row, "b_col": b_col}
-
-
-def _vector(tensor: torch.Tensor) -> bool:
-    """Whether every row starts at a multiple of 16 bytes and its elements are neighbours."""
-    return tensor.stride(1) == 1 and tensor.stride(0) % (VECTOR_BYTES // tensor.element_size()) == 0 and aligned(tensor)
 
 
 def _tiles(step: str, a: torch.Tensor, b: torch.Tensor, side: int, *vector: bool, shared: int = 0) -> torch.Tensor:

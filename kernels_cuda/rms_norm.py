@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Callable
 
 import torch
 
 from kernels_cuda import launcher
-from kernels_cuda.arguments import check_pair, check_tensor, row_grid, rows_of, suffix, vector_rows
+from kernels_cuda.arguments import check_pair, check_tensor, multiprocessors, row_grid, rows_of, suffix, vector_rows
+from kernels_cuda.row_kernel import BLOCK_BYTES, WARP_COLUMNS, RowKernel, block_kernel, long_kernel, warp_kernel
 
 SOURCE = pathlib.Path(__file__).with_suffix(".cu")
-WARP_COLUMNS = 1024  # 32 lanes of WARP_ITEMS elements
-WARPS = 4  # rows a block of the warp kernel
-LONG_ROW = 4096  # what a block of 256 holds in registers
 
 
 def rms_norm(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
@@ -24,7 +23,9 @@ def rms_norm(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.Tenso
     more than eight.
     """
     _check(x, w, eps)
-    return rms_norm_warp(x, w, eps) if x.shape[-1] <= WARP_COLUMNS else rms_norm_block(x, w, eps)
+    if x.shape[-1] <= WARP_COLUMNS:
+        return rms_norm_warp(x, w, eps)
+    return rms_norm_block(x, w, eps) if x.shape[-1] * x.element_size() <= BLOCK_BYTES else rms_norm_long(x, w, eps)
 
 
 def rms_norm_warp(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
@@ -32,13 +33,23 @@ def rms_norm_warp(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.
     _check(x, w, eps)
     if x.shape[-1] > WARP_COLUMNS:
         raise ValueError(f"x must have at most {WARP_COLUMNS} columns, got {x.shape[-1]}: use rms_norm_block")
-    return _launch("warp", x, w, eps, 32 * WARPS, WARPS)
+    return _launch(x, w, eps, warp_kernel)
 
 
 def rms_norm_block(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
-    """As `rms_norm`, by one block a row of any length."""
+    """As `rms_norm`, by one block a row, held in registers. Raises ValueError for rows of more than 32 KiB."""
     _check(x, w, eps)
-    return _launch("block", x, w, eps, 256 if x.shape[-1] <= LONG_ROW else 512, 1)
+    if x.shape[-1] * x.element_size() > BLOCK_BYTES:
+        raise ValueError(
+            f"x must have rows of at most {BLOCK_BYTES} bytes, got {x.shape[-1]} columns: use rms_norm_long"
+        )
+    return _launch(x, w, eps, block_kernel)
+
+
+def rms_norm_long(x: torch.Tensor, w: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
+    """As `rms_norm`, by one block a row of any length, which is read twice."""
+    _check(x, w, eps)
+    return _launch(x, w, eps, long_kernel)
 
 
 def _check(x: torch.Tensor, w: torch.Tensor, eps: float) -> None:
@@ -53,13 +64,15 @@ def _check(x: torch.Tensor, w: torch.Tensor, eps: float) -> None:
         raise TypeError(f"eps must be a number, got {type(eps).__name__}")
 
 
-def _launch(kind: str, x: torch.Tensor, w: torch.Tensor, eps: float, block: int, rows_per_block: int) -> torch.Tensor:
+def _launch(x: torch.Tensor, w: torch.Tensor, eps: float, choose: Callable[..., RowKernel]) -> torch.Tensor:
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     if out.numel() == 0:
         return out
     rows = rows_of("x", x)
-    grid = row_grid(-(-rows["count"] // rows_per_block))
-    access = "vector" if vector_rows(x) and vector_rows(w) and vector_rows(out) else "any"
-    args = (x, w, out, rows, w.stride(0), eps)
-    launcher.load(SOURCE).launch(f"rms_norm_{kind}_{access}_{suffix(x.dtype)}", grid, block, args)
+    vector = vector_rows(x) and vector_rows(w) and vector_rows(out)
+    kernel = choose(x.shape[-1], x.element_size(), vector=vector)
+    needed = -(-rows["count"] // kernel.rows)
+    grid = row_grid(needed) if kernel.blocks is None else min(needed, kernel.blocks * multiprocessors(x.device))
+    name = f"rms_norm_{kernel.kind}_{suffix(x.dtype)}"
+    launcher.load(SOURCE).launch(name, grid, kernel.threads, (x, w, out, rows, w.stride(0), eps), kernel.shared)
     return out

@@ -44,12 +44,12 @@ SCALARS: dict[str, np.dtype[Any]] = {
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CONSTANT = re.compile(r"\bconstexpr\s+(?:int|unsigned|long long)\s+(\w+)\s*=\s*(\d+)\s*;")
-_STRUCT = re.compile(r"\bstruct\s+(\w+)\s*\{([^{}()]*)\}\s*;")
+_STRUCT = re.compile(r"\bstruct\s+(?:alignas\s*\(\s*\d+\s*\)\s*)?(\w+)\s*\{([^{}()]*)\}\s*;")
 _FIELD = re.compile(r"([\w ]+?)\s*\b(\w+)\s*(?:\[\s*(\w+)\s*\])?")
 _KERNEL = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)\s*\{', re.DOTALL
 )
-_PARAMETER = re.compile(r"(?:(const)\s+)?([\w ]+?)\s*(\*)?\s*(?:__restrict__\s+)?\b(\w+)")
+_PARAMETER = re.compile(r"(?:(const)\s+)?(?:__grid_constant__\s+)?([\w ]+?)\s*(\*)?\s*(?:__restrict__\s+)?\b(\w+)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,8 @@ class Parameter:
     def pack(self, value: object) -> torch.Tensor | np.generic:
         """The argument as the launch takes it: a tensor for a pointer, else a NumPy scalar of exactly `dtype`.
 
-        Raises TypeError where the value does not fit the parameter, and OverflowError where an integer is out of range.
+        A struct is a mapping of its fields, or its bytes. Raises TypeError where the value does not fit the parameter,
+        and OverflowError where an integer is out of range.
         """
         if self.pointee is not None:
             if not isinstance(value, torch.Tensor):
@@ -117,6 +118,10 @@ _text = functools.cache(str)  # NumPy makes the name of a dtype anew each time, 
 def _pack_struct(name: str, kind: str, dtype: np.dtype[Any], value: object) -> np.generic:
     assert dtype.names is not None
     assert dtype.fields is not None
+    if isinstance(value, bytes) and len(value) == dtype.itemsize:
+        opaque = np.frombuffer(value, dtype)[0]
+        assert isinstance(opaque, np.void)
+        return opaque
     if not isinstance(value, Mapping) or set(value) != set(dtype.names):
         raise TypeError(f"parameter {name} is a struct {kind}: pass a mapping with the keys {', '.join(dtype.names)}")
     packed: Any = np.zeros((), dtype)

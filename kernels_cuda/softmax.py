@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Callable
 
 import torch
 
 from kernels_cuda import launcher
-from kernels_cuda.arguments import check_tensor, row_grid, rows_of, suffix, vector_rows
+from kernels_cuda.arguments import check_tensor, multiprocessors, row_grid, rows_of, suffix, vector_rows
+from kernels_cuda.row_kernel import BLOCK_BYTES, WARP_COLUMNS, RowKernel, block_kernel, long_kernel, warp_kernel
 
 SOURCE = pathlib.Path(__file__).with_suffix(".cu")
-WARP_COLUMNS = 1024  # 32 lanes of WARP_ITEMS elements
-WARPS = 4  # rows a block of the warp kernel
-LONG_ROW = 4096  # what a block of 256 holds in registers
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
@@ -23,7 +22,9 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     eight.
     """
     _check(x)
-    return softmax_warp(x) if x.shape[-1] <= WARP_COLUMNS else softmax_block(x)
+    if x.shape[-1] <= WARP_COLUMNS:
+        return softmax_warp(x)
+    return softmax_block(x) if x.shape[-1] * x.element_size() <= BLOCK_BYTES else softmax_long(x)
 
 
 def softmax_warp(x: torch.Tensor) -> torch.Tensor:
@@ -31,13 +32,23 @@ def softmax_warp(x: torch.Tensor) -> torch.Tensor:
     _check(x)
     if x.shape[-1] > WARP_COLUMNS:
         raise ValueError(f"x must have at most {WARP_COLUMNS} columns, got {x.shape[-1]}: use softmax_block")
-    return _launch("warp", x, 32 * WARPS, WARPS)
+    return _launch(x, warp_kernel)
 
 
 def softmax_block(x: torch.Tensor) -> torch.Tensor:
-    """As `softmax`, by one block a row of any length (an online softmax beyond what its registers hold)."""
+    """As `softmax`, by one block a row, held in registers. Raises ValueError for rows of more than 32 KiB."""
     _check(x)
-    return _launch("block", x, 256 if x.shape[-1] <= LONG_ROW else 512, 1)
+    if x.shape[-1] * x.element_size() > BLOCK_BYTES:
+        raise ValueError(
+            f"x must have rows of at most {BLOCK_BYTES} bytes, got {x.shape[-1]} columns: use softmax_long"
+        )
+    return _launch(x, block_kernel)
+
+
+def softmax_long(x: torch.Tensor) -> torch.Tensor:
+    """As `softmax`, by one block a row of any length: an online softmax, for which a row is read twice."""
+    _check(x)
+    return _launch(x, long_kernel)
 
 
 def _check(x: torch.Tensor) -> None:
@@ -46,12 +57,15 @@ def _check(x: torch.Tensor) -> None:
         raise ValueError("x must have at least one axis, got a scalar")
 
 
-def _launch(kind: str, x: torch.Tensor, block: int, rows_per_block: int) -> torch.Tensor:
+def _launch(x: torch.Tensor, choose: Callable[..., RowKernel]) -> torch.Tensor:
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     if out.numel() == 0:
         return out
     rows = rows_of("x", x)
-    grid = row_grid(-(-rows["count"] // rows_per_block))
-    access = "vector" if vector_rows(x) and vector_rows(out) else "any"
-    launcher.load(SOURCE).launch(f"softmax_{kind}_{access}_{suffix(x.dtype)}", grid, block, (x, out, rows))
+    vector = vector_rows(x) and vector_rows(out)
+    kernel = choose(x.shape[-1], x.element_size(), vector=vector)
+    needed = -(-rows["count"] // kernel.rows)
+    grid = row_grid(needed) if kernel.blocks is None else min(needed, kernel.blocks * multiprocessors(x.device))
+    name = f"softmax_{kernel.kind}_{suffix(x.dtype)}"
+    launcher.load(SOURCE).launch(name, grid, kernel.threads, (x, out, rows), kernel.shared)
     return out

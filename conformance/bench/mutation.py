@@ -26,6 +26,8 @@ RECORD = Path("docs/mutation.json")
 _LAUNCHES = {
     "softmax_block": "softmax_block_.*",
     "rms_norm_block": "rms_norm_block_.*",
+    "softmax_long": "softmax_long_.*",
+    "rms_norm_long": "rms_norm_long_.*",
     **{f"matmul_{step}": f"matmul_{step}_.*" for step in ("naive", "tiled", "registers", "async", "wmma")},
 }
 

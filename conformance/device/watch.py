@@ -336,6 +336,11 @@ class WatchedBackend:
         """What the other backend compiles."""
         return self.inner.compile(source, options=options)
 
+    def tensor_map(self, tensor: torch.Tensor, rows: int, columns: int) -> bytes:
+        """The tensor map of the other backend."""
+        encoded: bytes = self.inner.tensor_map(tensor, rows, columns)
+        return encoded
+
     def launch(
         self, handle: Any, name: str, grid: tuple[int, int, int], block: tuple[int, int, int],
         args: Sequence[Any], shared: int, signature: Any,

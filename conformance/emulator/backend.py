@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import struct
 from collections.abc import Sequence
 from typing import Any, Literal
+
+import torch
 
 from conformance import observation
 from conformance.emulator.launch import SECONDS, check_configuration, launch, record
@@ -57,6 +60,11 @@ class Backend:
         handle = Handle(source, tuple(options), path, tuple(names))
         handle.program(checked=True)
         return handle
+
+    def tensor_map(self, tensor: torch.Tensor, rows: int, columns: int) -> bytes:
+        """`struct emu_tensor_map` of runtime/abi.h: a matrix whose contiguous rows are copied in boxes."""
+        (height, width), pitch, size = tensor.shape, tensor.stride(0) * tensor.element_size(), tensor.element_size()
+        return struct.pack("<16Q", tensor.data_ptr(), height, width, pitch, size, rows, columns, *[0] * 9)
 
     def launch(
         self,

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from conformance.emulator.source import without_comments
 from conformance.mutation.mutant import Mutant, edit
 
-# statements that order memory or threads, and the wait for asynchronous copies
+# statements that order memory or threads, and what starts and awaits asynchronous copies and products (ptx.cuh)
 _SYNC = re.compile(
     r"(?:\b__syncthreads\s*\(\s*\)|\b__syncwarp\s*\([^()]*\)|\b__threadfence(?:_block|_system)?\s*\(\s*\)"
-    r"|\b\w+\.sync\s*\(\s*\)|\b__pipeline_(?:wait_prior|commit)\s*\([^()]*\))\s*;"
+    r"|\b\w+\.sync\s*\(\s*\)|\b__pipeline_(?:wait_prior|commit)\s*\([^()]*\)"
+    r"|\b(?:barrier|wgmma)_(?:init|init_fence|arrive|arrive_expect|wait|fence|commit)\s*(?:<\w+>)?\s*\([^()]*\))\s*;"
 )
 _VOTE = re.compile(r"\b__syncthreads_(?:or|and|count)\s*\(")
 _ATOMIC = re.compile(r"(?<=[;{})\s])(atomicAdd)\s*\(")

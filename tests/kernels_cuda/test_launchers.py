@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from kernels_cuda import arguments, launcher, matmul, rms_norm, softmax, vector_add
+from kernels_cuda import arguments, launcher, matmul, matmul_wgmma, rms_norm, softmax, vector_add
 
 X = torch.zeros(4, 16)
 W = torch.zeros(16)
@@ -18,9 +18,14 @@ class Names:
 
     def __init__(self):
         self.launched = []
+        self.mapped = []
 
     def compile(self, source, *, options):
         return None
+
+    def tensor_map(self, tensor, rows, columns):
+        self.mapped.append((tensor, rows, columns))
+        return bytes(128)
 
     def launch(self, handle, name, grid, block, args, shared, signature):
         self.launched.append((name, grid, block, args))
@@ -46,12 +51,16 @@ def names():
         (softmax.softmax, (torch.zeros(()),), ValueError, "x must have at least one axis"),
         (softmax.softmax, (X.to(torch.complex64),), TypeError, "x must"),
         (softmax.softmax_warp, (torch.zeros(2, 1025),), ValueError, "softmax_block"),
+        (softmax.softmax_block, (torch.zeros(2, 8193),), ValueError, "softmax_long"),
         (rms_norm.rms_norm, (X, W[:3]), ValueError, "w must"),
         (rms_norm.rms_norm, (X, X), ValueError, "w must"),
         (rms_norm.rms_norm, (X, W.double()), TypeError, "x and w"),
         (rms_norm.rms_norm, (X, W, "1e-6"), TypeError, "eps must"),
         (rms_norm.rms_norm_warp, (torch.zeros(2, 1025), torch.zeros(1025)), ValueError, "rms_norm_block"),
+        (rms_norm.rms_norm_block, (torch.zeros(2, 8193), torch.zeros(8193)), ValueError, "rms_norm_long"),
         (matmul.matmul_wmma, (X, X.T), TypeError, "a must"),
+        (matmul_wgmma.matmul_wgmma, (X, X.T), TypeError, "a must"),
+        (matmul_wgmma.matmul_wgmma, (X[:1, :1].half().expand(2**31, 1), X[:1].half()), ValueError, "shorter than 2"),
         *((launch, (X, X), ValueError, "a's columns and b's rows") for launch in MATMULS),
         *((launch, (X[0], X), ValueError, "a must have 2 axes") for launch in MATMULS),
         *((launch, (X, X.T.half()), TypeError, "a and b") for launch in MATMULS),
@@ -91,20 +100,47 @@ def test_a_product_over_no_columns_is_launched_to_write_its_zeros(names, launch)
         (vector_add.vector_add, (X.T, X.T), "add_contiguous_float32"),
         (vector_add.vector_add, (X, torch.zeros(16, 4).T), "add_strided_float32"),
         (vector_add.vector_add, (X.view(-1)[1:9], X.view(-1)[:8]), "add_strided_float32"),
-        (softmax.softmax, (X.bfloat16(),), "softmax_warp_vector_bfloat16"),
+        (softmax.softmax, (X.bfloat16(),), "softmax_short_vector_bfloat16"),
         (softmax.softmax, (X[:, 1:],), "softmax_warp_any_float32"),
         (softmax.softmax, (X.T,), "softmax_warp_any_float32"),
         (softmax.softmax, (torch.zeros(2, 1028),), "softmax_block_vector_float32"),
         (softmax.softmax, (torch.zeros(2, 1025),), "softmax_block_any_float32"),
-        (rms_norm.rms_norm, (X, W), "rms_norm_warp_vector_float32"),
+        (rms_norm.rms_norm, (X, W), "rms_norm_short_vector_float32"),
         (rms_norm.rms_norm, (X, torch.zeros(32)[::2]), "rms_norm_warp_any_float32"),
         (matmul.matmul, (X.half(), X.T.half()), "matmul_wmma_float16"),
         (matmul.matmul, (X.double(), X.T.double()), "matmul_async_float64"),
+        (matmul_wgmma.matmul_wgmma, (X.bfloat16(), X.T.bfloat16()), "matmul_wgmma_bfloat16"),
+        (softmax.softmax, (torch.zeros(1, 8192),), "softmax_block_vector_float32"),
+        (softmax.softmax, (torch.zeros(1, 8196),), "softmax_long_vector_float32"),
+        (rms_norm.rms_norm, (torch.zeros(1, 8193), torch.zeros(8193)), "rms_norm_long_any_float32"),
     ],
 )
 def test_the_kernel_suits_the_dtype_and_the_layout(names, launch, args, kernel):
     launch(*args)
     assert [name for name, *_ in names.launched] == [kernel]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "copied"),
+    [
+        (torch.zeros(4, 16), False),
+        (torch.zeros(4, 24)[:, :20], False),
+        (torch.zeros(1, 5), False),
+        (torch.zeros(4, 20), True),
+        (torch.zeros(16, 4).T, True),
+        (torch.zeros(4, 32)[:, ::2], True),
+        (torch.zeros(1, 16).expand(4, 16), True),
+    ],
+)
+def test_only_what_the_copy_engine_cannot_read_is_copied_to_aligned_rows(names, matrix, copied):
+    a = torch.empty_strided(matrix.shape, matrix.stride(), dtype=torch.float16)
+    matmul_wgmma.matmul_wgmma(a, torch.zeros(a.shape[1], 8, dtype=torch.float16))
+    (mapped, rows, columns), (_, depth, _) = names.mapped
+    assert (mapped is not a) == copied
+    assert mapped.shape == a.shape
+    assert mapped.stride(1) == 1
+    assert mapped.shape[0] == 1 or mapped.stride(0) % 8 == 0
+    assert (rows, columns, depth) == (128, 64, 64)
 
 
 def test_the_sum_lies_in_memory_as_torch_lays_it():

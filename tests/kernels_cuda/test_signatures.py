@@ -10,11 +10,13 @@ SOURCE = """
 constexpr int MAX_DIMS = 3;
 struct Axes { int dims; long long size[MAX_DIMS]; float scale; };
 struct Opaque { Axes inner; };
+struct alignas(64) Map { unsigned long long words[2]; };
 // extern "C" __global__ void in_a_comment(int n) {}
 __global__ void not_exported(int n) {}
 extern "C" __global__ void __launch_bounds__(128, 4) scale_float16(
     const half *x, half* __restrict__ out, float factor, long long count, Axes axes, bool vector) {}
 extern "C" __global__ void empty() {}
+extern "C" __global__ void mapped(const __grid_constant__ Map map) {}
 """
 
 
@@ -23,7 +25,7 @@ def scale():
 
 
 def test_only_exported_kernels_outside_comments_are_found():
-    assert set(parse(SOURCE)) == {"scale_float16", "empty"}
+    assert set(parse(SOURCE)) == {"scale_float16", "empty", "mapped"}
 
 
 def test_names_and_kinds_of_parameters_are_those_of_the_source():
@@ -42,6 +44,14 @@ def test_a_struct_has_the_offsets_of_c():
     assert dtype.fields is not None
     assert {name: dtype.fields[name][1] for name in dtype.names} == {"dims": 0, "size": 8, "scale": 32}
     assert dtype.itemsize == 40
+
+
+def test_a_struct_is_packed_from_its_bytes():
+    (parameter,) = parse(SOURCE)["mapped"]
+    assert parameter.type == "Map"
+    assert parameter.pack(bytes(range(16))).tobytes() == bytes(range(16))
+    with pytest.raises(TypeError, match="words"):
+        parameter.pack(bytes(15))
 
 
 def test_a_python_float_becomes_the_four_bytes_of_a_float():

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import kernels_cuda
-from kernels_cuda import arguments, launcher, matmul, rms_norm, softmax, vector_add
+from kernels_cuda import arguments, launcher, matmul, matmul_wgmma, row_kernel, vector_add
 
 FOLDER = pathlib.Path(kernels_cuda.__file__).parent
 SOURCES = sorted(FOLDER.glob("*.cu"))
@@ -47,7 +47,7 @@ def test_every_kernel_of_a_source_is_read_and_there_is_one_for_each_dtype(path):
     signatures = launcher.load(path).signatures
     assert len(signatures) == path.read_text().count("__global__")
     stems = {name.rpartition("_")[0] for name in signatures}
-    dtypes = {stem: DTYPES[:2] if stem == "matmul_wmma" else DTYPES for stem in stems}
+    dtypes = {stem: DTYPES[:2] if stem in ("matmul_wmma", "matmul_wgmma") else DTYPES for stem in stems}
     assert set(signatures) == {f"{stem}_{dtype}" for stem in stems for dtype in dtypes[stem]}
 
 
@@ -61,8 +61,22 @@ def test_a_kernel_writes_only_its_last_pointer(path):
 def test_constants_that_launchers_repeat_are_those_of_the_sources():
     assert constant(FOLDER / "packs.cuh", "MAX_DIMS") == arguments.MAX_DIMS
     assert constant(vector_add.SOURCE, "UNROLL") == vector_add.UNROLL
-    for launchers in (softmax, rms_norm):
-        assert 32 * constant(launchers.SOURCE, "WARP_ITEMS") == launchers.WARP_COLUMNS
+    packs = FOLDER / "packs.cuh"
+    assert 32 * constant(packs, "WARP_ITEMS") == row_kernel.WARP_COLUMNS
+    assert 32 * constant(packs, "SHORT_ITEMS") == row_kernel.SHORT_COLUMNS
+    assert constant(packs, "BATCH") * constant(packs, "BATCHES") == row_kernel.PACKS
+    assert f"BLOCK_ITEMS = {row_kernel.THREAD_BYTES} / (int)sizeof(T)" in packs.read_text()
     stages, inner = constant(matmul.SOURCE, "WMMA_STAGES"), constant(matmul.SOURCE, "WMMA_BK")
     rows, columns = constant(matmul.SOURCE, "WMMA_BM"), constant(matmul.SOURCE, "WMMA_BN")
     assert stages * (rows * (inner + 8) + inner * (columns + 8)) * 2 == matmul.WMMA_SHARED
+
+
+def test_constants_of_the_wgmma_launcher_are_those_of_its_source():
+    rows, columns, inner, stages = (
+        constant(matmul_wgmma.SOURCE, f"WGMMA_{name}") for name in ("BM", "BN", "BK", "STAGES")
+    )
+    assert (rows, columns) == matmul_wgmma.TILE
+    assert inner == matmul_wgmma.DEPTH
+    assert constant(matmul_wgmma.SOURCE, "BOX") == matmul_wgmma.BOX
+    assert stages * ((rows * inner + inner * columns) * 2 + 2 * 8) == matmul_wgmma.SHARED
+    assert 32 * (constant(matmul_wgmma.SOURCE, "CONSUMER_WARPS") + 1) == matmul_wgmma.BLOCK

@@ -48,6 +48,11 @@ struct emu_report {
   struct emu_finding finding[EMU_MAX_FINDINGS];
 };
 
+// What a tensor map holds here, in place of the 128 bytes of the driver's: a matrix of contiguous rows, and its boxes.
+struct emu_tensor_map {
+  emu_u64 address, rows, columns, pitch, element, box_rows, box_columns, rest[9];
+};
+
 enum emu_order { EMU_ROW, EMU_REVERSE, EMU_RANDOM };
 
 // Where a kernel's library lies: `low` is what addresses of its symbols count from.
@@ -81,6 +86,15 @@ void emu_copy_commit(void);
 void emu_copy_wait(emu_u32 pending);
 void *emu_copy_bytes(void *to, const void *from, emu_u64 bytes);
 void *emu_set_bytes(void *to, int value, emu_u64 bytes);
+void emu_mbarrier_init(void *barrier, emu_u32 arrivals);
+void emu_mbarrier_fence(void);
+void emu_mbarrier_arrive(void *barrier, emu_u32 bytes);
+void emu_mbarrier_wait(void *barrier, emu_u32 parity);
+void emu_tensor_copy(void *shared, const void *map, void *barrier, long long row, long long column);
+void emu_wgmma_fence(void);
+void emu_wgmma(float *sums, emu_u32 columns, const void *a, const void *b, emu_u32 box, emu_u32 bfloat, emu_u32 add);
+void emu_wgmma_commit(void);
+void emu_wgmma_wait(emu_u32 pending);
 void *emu_dynamic_shared(void);
 void emu_dynamic_shared_size(emu_u32 *bytes);
 emu_u32 emu_active_mask(void);

@@ -33,7 +33,9 @@ inline bool before(const Stamp &s, u32 floor) {
   if (s.phase < floor) return true;
   if (s.phase < block_phase) return released(s);
   if (s.phase < phase || thread_of(s) == current) return true;
-  if ((thread_of(s) ^ current) < WARP && lanes[current].clock[s.who & 31] >= s.clock) return true;
+  const bool same_warp = (thread_of(s) ^ current) < WARP;
+  if (same_warp && lanes[current].clock[s.who & 31] >= s.clock) return true;
+  if (mbarriers_used && !same_warp && seen[current][thread_of(s)] >= s.clock) return true;
   return any_fence && acquired_in_block(s);
 }
 
@@ -181,7 +183,7 @@ inline __attribute__((always_inline)) void order_check(Space &s, uptr a, u32 n, 
     x.newest = phase;
   } else if (old(first.phase)) {
     first = Stamp{phase, site, who, clock};
-  } else if (clock != 1) {  // a warp synchronisation in this block: the clocks decide
+  } else if (clock != 1 || mbarriers_used) {  // a synchronisation of less than this block: the clocks decide
     order_check_slowly<K>(s, a, n, site);
   } else if (old(second.phase)) {
     if (thread_of(first) != current) second = Stamp{phase, site, who, clock};

@@ -29,6 +29,15 @@ void join_clocks(u32 base, u32 lanes_in) {
     memcpy(a.clock, joined, sizeof joined);
     if (a.clock[l] != 0xffff) a.clock[l]++;  // saturates: from here on a race may be missed, none is invented
   }
+  if (!mbarriers_used) return;
+  for (u32 u = 0; u < threads; u++) {
+    u16 most = 0;
+    for (u32 m = lanes_in; m; m &= m - 1) {
+      const u16 known = seen[base + u32(__builtin_ctz(m))][u];
+      most = known > most ? known : most;
+    }
+    for (u32 m = lanes_in; m; m &= m - 1) seen[base + u32(__builtin_ctz(m))][u] = most;
+  }
 }
 
 void complete(u32 base, u32 part) {

@@ -31,7 +31,7 @@ enum : u32 {
   RED_ZONE = 1024,
   MAX_SPACES = 512,
 };
-enum class State : u8 { fresh, ready, at_barrier, at_warp, at_mask, done };
+enum class State : u8 { fresh, ready, at_barrier, at_warp, at_mask, at_mbarrier, done };
 
 struct Lane {
   int fiber;
@@ -69,6 +69,10 @@ u16 my_clock;  // of the running lane: lanes[current].clock[current % 32]
 u32 warp_running[MAX_THREADS / WARP], warp_waiting[MAX_THREADS / WARP];  // lanes not exited; lanes at a warp operation
 u32 phase = 1;  // rises at every block and barrier of every launch: stamps of an earlier launch are old by comparison
 u32 block_phase, launch_phase;
+// What a thread knows through mbarriers of the accesses of threads of other warps, as Lane::clock is of its own warp's.
+u16 seen[MAX_THREADS][MAX_THREADS];
+bool mbarriers_used;  // in this block
+u32 woken;  // threads that the end of an mbarrier's phase made ready
 std::vector<u32> block_order;  // linear block ids in the order in which they ran
 bool checking, stopping;
 u64 seed_state;

@@ -8,6 +8,8 @@
 #include "checker.cpp"
 #include "fences.cpp"
 #include "copies.cpp"
+#include "mbarriers.cpp"
+#include "wgmma.cpp"
 #include "callbacks.cpp"
 #include "subscripts.cpp"
 #include "scheduler.cpp"

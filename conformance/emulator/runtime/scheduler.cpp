@@ -15,13 +15,19 @@ void visit(u32 *v, u32 n) {
 }
 
 void report_deadlock() {
-  u32 blocked = 0, waiting = 0, exited = 0, b = 0, w = 0;
+  u32 blocked = 0, waiting = 0, exited = 0, b = 0, w = 0, m = ~0u;
   for (u32 t = 0; t < threads; t++) {
+    if (lanes[t].state == State::at_mbarrier && m == ~0u) m = t;
     if (lanes[t].state == State::at_barrier) blocked++, b = t;
     if (lanes[t].state == State::at_warp) waiting++, w = t;
     if (lanes[t].state == State::done) exited++;
   }
-  if (blocked)
+  if (m != ~0u) {
+    const Mbarrier &at = mbarriers[waits_for[m]];
+    record(EMU_DEADLOCK, m, lanes[m].site, 0,
+           "waits at an mbarrier whose phase %u never ends: %u of %u arrivals and %lld bytes are missing; %u threads have exited",
+           at.phase, at.pending, at.arrivals, at.bytes, exited);
+  } else if (blocked)
     record(EMU_DEADLOCK, w, lanes[w].site, lanes[b].site,
            "%u threads wait at a warp operation (mask %08x) and %u at a block barrier; %u have exited", waiting,
            lanes[w].mask, blocked, exited);
@@ -110,6 +116,7 @@ void run_block() {
       }
     }
     if (!live) return;
+    if (land_awaited()) continue;
     if (at_barrier != live) return report_deadlock();
     if (!pass_barrier()) {
       stopping = true;
@@ -140,8 +147,11 @@ void run_grid(const emu_launch *c) {
     const u64 b = order == EMU_REVERSE ? blocks - 1 - i : order == EMU_RANDOM ? u64((start + __uint128_t(i) * step) % blocks) : i;
     blockIdx = {u32(b % c->grid[0]), u32(b / c->grid[0] % c->grid[1]), u32(b / c->grid[0] / c->grid[1])};
     block_order.push_back(u32(b));
+    begin_mbarriers();
     run_block();
+    end_mbarriers();
     drop_copies();
+    drop_products();
   }
 }
 }  // namespace

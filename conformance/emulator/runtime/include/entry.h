@@ -26,6 +26,12 @@ template <class T> struct emu_parameter<const volatile T *> : emu_parameter<cons
 template <class T> struct emu_parameter<T *const> : emu_parameter<T *> {};
 template <class T> struct emu_parameter<T *__restrict> : emu_parameter<T *> {};
 
+// By its bytes: the caller's buffer is not aligned as the type may be.
+template <class T> EMU_UNCHECKED EMU_INLINE T emu_argument(const void *p) {
+  T v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
 template <int... I> struct emu_sequence {};
 template <int N, int... I> struct emu_count : emu_count<N - 1, N - 1, I...> {};
 template <int... I> struct emu_count<0, I...> {
@@ -34,7 +40,7 @@ template <int... I> struct emu_count<0, I...> {
 template <class... A> struct emu_entry {
   template <void (*K)(A...), int... I>
   EMU_UNCHECKED __attribute__((noinline)) static void unpack(void **a, emu_sequence<I...>) {
-    K(*(A *)a[I]...);
+    K(emu_argument<A>(a[I])...);
   }
   template <void (*K)(A...)> EMU_UNCHECKED static void call(void **a) {
     unpack<K>(a, typename emu_count<sizeof...(A)>::type());
