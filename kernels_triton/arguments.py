@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 import triton
 import triton.language as tl
@@ -39,6 +41,26 @@ def check_tensors(kernel: str, **tensors: torch.Tensor) -> None:
             raise ValueError(
                 f"{kernel}: {name} is on {tensor.device}, {first} on {lead.device}; move one so that they agree"
             )
+
+
+def check_matrices(kernel: str, a: torch.Tensor, b: torch.Tensor, dtypes: Iterable[torch.dtype] = COMPUTE) -> None:
+    """Nothing, if `a` and `b` are tensors as `check_tensors` has them, of one of `dtypes`, and matrices to multiply.
+
+    Raises:
+        TypeError: as for `check_tensors`, or a dtype is not in `dtypes`.
+        ValueError: two devices differ, a rank is not 2, or the shapes do not fit.
+    """
+    check_tensors(kernel, a=a, b=b)
+    if a.dtype not in dtypes:
+        supported = ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+        raise TypeError(f"{kernel}: a has dtype {a.dtype}; supported are {supported}")
+    if a.dim() != 2 or b.dim() != 2:
+        raise ValueError(f"{kernel}: a has rank {a.dim()}, b {b.dim()}; both must be matrices (rank 2)")
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(
+            f"{kernel}: a {tuple(a.shape)} has {a.shape[1]} columns, b {tuple(b.shape)} {b.shape[0]} rows; "
+            "both must be K"
+        )
 
 
 def collapse(shape: tuple[int, ...], *strides: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:

@@ -8,7 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_triton.arguments import COMPUTE, check_tensors
+from kernels_triton.arguments import COMPUTE, check_matrices
+from kernels_triton.matmul_persistent import HALVES, matmul_persistent, supported
 
 PRECISIONS = ("ieee", "tf32", "tf32x3")
 
@@ -51,6 +52,9 @@ FULL_PRECISION_CONFIGS = [
 
 TUNED_FROM = 2**24
 """Multiplications from which a tuning run pays: below (256**3) every config takes about a launch's latency."""
+
+PERSISTENT_FROM = 2**33
+"""Multiplications from which a product has enough tiles of 128 x 256 for every multiprocessor (2048**3)."""
 
 
 @triton.heuristics(
@@ -125,22 +129,19 @@ def matmul(
     is what float32 operands keep: "ieee" all of it, "tf32" 10 bits, "tf32x3" nearly all, on tensor cores. `config`
     fixes BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, warps and stages, and so the order of summation; without it, `tune` says
     whether to take the fastest config, found at the first call of a shape, or `SMALL_CONFIG`. The default tunes on a
-    GPU from `TUNED_FROM` multiplications on.
+    GPU from `TUNED_FROM` multiplications on, but leaves half precision to `matmul_persistent` from `PERSISTENT_FROM` on
+    where the device has what that needs.
 
     Raises:
         TypeError: an argument is no tensor of a supported dtype, or the dtypes differ.
         ValueError: a rank is not 2, shapes do not fit, devices differ, or `input_precision` is not in `PRECISIONS`.
     """
-    check_tensors("matmul", a=a, b=b)
-    if a.dim() != 2 or b.dim() != 2:
-        raise ValueError(f"matmul: a has rank {a.dim()}, b {b.dim()}; both must be matrices (rank 2)")
-    if a.shape[1] != b.shape[0]:
-        raise ValueError(
-            f"matmul: a {tuple(a.shape)} has {a.shape[1]} columns, b {tuple(b.shape)} {b.shape[0]} rows; both must be K"
-        )
+    check_matrices("matmul", a, b)
     if input_precision not in PRECISIONS:
         raise ValueError(f"matmul: input_precision is {input_precision!r}; it must be one of {', '.join(PRECISIONS)}")
     (M, K), N = a.shape, b.shape[1]
+    if config is None and tune is None and a.dtype in HALVES and supported(a.device) and M * N * K >= PERSISTENT_FROM:
+        return matmul_persistent(a, b)
     out = torch.empty((M, N), dtype=a.dtype, device=a.device)
     if out.numel() == 0:
         return out
@@ -154,10 +155,8 @@ def matmul(
 
     with torch.cuda.device_of(a):
         if config is None and (a.is_cuda and M * N * K >= TUNED_FROM if tune is None else tune):
-            if a.dtype in (torch.float16, torch.bfloat16):
-                tuned = _half_precision
-            else:
-                tuned = _full_precision if input_precision == "ieee" else _tf32
+            single = _full_precision if input_precision == "ieee" else _tf32
+            tuned = _half_precision if a.dtype in HALVES else single
             tuned[grid](*arguments, **constants)
         else:
             _matmul_kernel[grid](*arguments, **constants, **(config or SMALL_CONFIG).all_kwargs())

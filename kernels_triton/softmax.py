@@ -12,7 +12,8 @@ import triton.language as tl
 from kernels_triton.arguments import COMPUTE, check_tensors, row_tile
 
 ROW_BYTES = 2**17  # of a row kept in registers, in the compute dtype: half of a Hopper SM's register file
-ONLINE_BLOCK = 8192
+ONLINE_BLOCK = 16384
+ONLINE_WARPS = 32  # all that a program may have: so few rows are under way that L2 holds them until they are read again
 
 
 @triton.jit
@@ -34,28 +35,35 @@ def _softmax_kernel(
 
 @triton.jit
 def _online_softmax_kernel(
-    x_ptr, out_ptr, columns, x_row_stride, x_column_stride, out_row_stride, COMPUTE: tl.constexpr, BLOCK: tl.constexpr
-):
+    x_ptr, out_ptr, columns, x_row_stride, x_column_stride, out_row_stride,
+    COMPUTE: tl.constexpr, BLOCK: tl.constexpr, PACK: tl.constexpr,
+):  # fmt: skip
+    # a pack is what one thread loads at a time: maxima and sums within packs need no other thread
     row = tl.program_id(0).to(tl.int64)
-    lane = tl.arange(0, BLOCK).to(tl.int64)
+    lane = (tl.arange(0, BLOCK // PACK)[:, None] * PACK + tl.arange(0, PACK)[None, :]).to(tl.int64)
     x_ptr += row * x_row_stride
     out_ptr += row * out_row_stride
-    top = tl.full((1,), -float("inf"), COMPUTE)
-    total = tl.zeros((BLOCK,), COMPUTE)
+    top = tl.full((BLOCK // PACK,), -float("inf"), COMPUTE)
+    total = tl.zeros((BLOCK // PACK,), COMPUTE)
     for start in range(0, columns, BLOCK):
         column = start + lane
-        x = tl.load(x_ptr + column * x_column_stride, mask=column < columns, other=-float("inf")).to(COMPUTE)
-        new_top = tl.maximum(top, tl.max(x, axis=0))
+        x = tl.load(
+            x_ptr + column * x_column_stride, mask=column < columns, other=-float("inf"), eviction_policy="evict_last"
+        ).to(COMPUTE)
+        new_top = tl.maximum(top, tl.max(x, axis=1))
         # as long as every value is -inf there is nothing to shift by, and -inf - -inf would spoil the total
         shift = tl.where(new_top == -float("inf"), 0.0, new_top)
-        total = total * tl.exp(top - shift) + tl.exp(x - shift)
+        total = total * tl.exp(top - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
         top = new_top
-    denominator = tl.sum(total, axis=0)
+    row_top = tl.max(top, axis=0)
+    denominator = tl.sum(total * tl.exp(top - row_top), axis=0)
     for start in range(0, columns, BLOCK):
         column = start + lane
-        x = tl.load(x_ptr + column * x_column_stride, mask=column < columns, other=0.0).to(COMPUTE)
-        out = tl.exp(x - top) / denominator
-        tl.store(out_ptr + column, out.to(out_ptr.dtype.element_ty), mask=column < columns)
+        x = tl.load(
+            x_ptr + column * x_column_stride, mask=column < columns, other=0.0, eviction_policy="evict_first"
+        ).to(COMPUTE)
+        out = tl.exp(x - row_top) / denominator
+        tl.store(out_ptr + column, out.to(out_ptr.dtype.element_ty), mask=column < columns, cache_modifier=".cs")
 
 
 def softmax(x: torch.Tensor, *, longest: int | None = None) -> torch.Tensor:
@@ -89,9 +97,9 @@ def softmax(x: torch.Tensor, *, longest: int | None = None) -> torch.Tensor:
                 COMPUTE=COMPUTE[x.dtype], ROWS=tile_rows, BLOCK=block, num_warps=warps,
             )  # fmt: skip
         else:
-            _, block, warps = row_tile(columns, online_block)
+            _, block, _ = row_tile(columns, online_block)
             _online_softmax_kernel[(rows,)](
                 matrix, out, columns, matrix.stride(0), matrix.stride(1), columns,
-                COMPUTE=COMPUTE[x.dtype], BLOCK=block, num_warps=warps,
+                COMPUTE=COMPUTE[x.dtype], BLOCK=block, PACK=min(16 // x.element_size(), block), num_warps=ONLINE_WARPS,
             )  # fmt: skip
     return out
