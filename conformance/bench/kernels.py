@@ -9,7 +9,7 @@ import json
 import pathlib
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -20,7 +20,10 @@ REPLAYS = 20
 # The rotating sets exceed the L2 cache this many times together, so that no launch finds its data there
 CACHES = 4
 LEAST_SETS = 2
-COPY_BYTES = 2**30
+# Of a memory-bound call. An H200 reads and writes 2**25 float16 in 31 us, of which starting a launch and filling the
+# device are a tenth; here they are a fortieth
+ELEMENTS = 2**27
+COPY_BYTES = 2**32
 
 Launcher = Callable[..., torch.Tensor]
 
@@ -55,13 +58,12 @@ class Row:
 
 
 def cases() -> Iterator[Case]:
-    """The calls that are timed: memory-bound ones of 64 MiB and more a tensor, matrix products of 4096 and 8192."""
+    """The calls that are timed: memory-bound ones of ELEMENTS, matrix products of 4096 and 8192."""
     halves, singles = (torch.float16, torch.bfloat16), (torch.float32,)
     for dtype in (*halves, *singles):
-        for count in (2**25, 2**27):
-            yield _elementwise(dtype, count)
-        for rows, columns in ((131072, 256), (32768, 1024), (16384, 4096), (8192, 8192), (2048, 65536)):
-            yield from _rows(dtype, rows, columns)
+        yield _elementwise(dtype, ELEMENTS)
+        for columns in (256, 1024, 4096, 8192, 65536):
+            yield from _rows(dtype, ELEMENTS // columns, columns)
     for dtype in halves:
         for side in (4096, 8192):
             yield _product(dtype, side)
@@ -113,7 +115,7 @@ def _torch_launchers() -> dict[str, Launcher]:
 
 
 # The steps that lead to `matmul`; the first ones would need minutes for the larger products
-MATMUL_STEPS = ("matmul_naive", "matmul_tiled", "matmul_registers", "matmul_async", "matmul_wmma")
+MATMUL_STEPS = ("matmul_naive", "matmul_tiled", "matmul_registers", "matmul_async", "matmul_wmma", "matmul_wgmma")
 MOST_STEP_FLOPS = 2 * 4096**3
 
 
@@ -132,29 +134,39 @@ def _attribute(package: str, module: str, name: str) -> Launcher:
     return launcher
 
 
-def seconds(launch: Launcher, sets: list[tuple[torch.Tensor, ...]]) -> float:
-    """Seconds of one launch, on arguments from `sets` in turn: the median of REPLAYS passes over them.
+def seconds(launches: Sequence[Launcher], sets: list[tuple[torch.Tensor, ...]]) -> list[float]:
+    """Seconds of a launch of each of `launches`, on arguments from `sets` in turn: the median of REPLAYS passes.
 
-    The pass is a CUDA graph, timed by events: nothing of Python's time is in it. Every result is kept until the end of
-    the pass, so that results rotate as the arguments do.
+    A pass over the sets is a CUDA graph, timed by events: nothing of Python's time is in it. Every result is kept until
+    the end, so that results rotate as the arguments do. The launches take turns: a device that slows down as it gets
+    hot slows all of them.
     """
-    for arguments in sets[:LEAST_SETS]:
-        launch(*arguments)  # compiles and tunes, which a capture must not see
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        results = [launch(*arguments) for arguments in sets]
-    graph.replay()
-    times: list[float] = []
-    for _ in range(REPLAYS):
-        start, end = _event(), _event()
-        start.record()
+    graphs, results = [], []
+    for launch in launches:
+        for arguments in sets[:LEAST_SETS]:
+            launch(*arguments)  # compiles and tunes, which a capture must not see
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            results.append([launch(*arguments) for arguments in sets])
         graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) / 1e3)
+        graphs.append(graph)
+    times: list[list[float]] = [[] for _ in launches]
+    for _ in range(REPLAYS):
+        for graph, taken in zip(graphs, times, strict=True):
+            taken.append(_timed(graph.replay))
     del results
-    return statistics.median(times) / len(sets)
+    return [statistics.median(taken) / len(sets) for taken in times]
+
+
+def _timed(work: Callable[[], object]) -> float:
+    """Seconds between an event before and one after `work`, which a device does."""
+    start, end = _event(), _event()
+    start.record()
+    work()
+    end.record()
+    end.synchronize()
+    return float(start.elapsed_time(end)) / 1e3
 
 
 def _event() -> Any:
@@ -167,9 +179,14 @@ def _sets(draw: Callable[[], tuple[torch.Tensor, ...]], moved: int) -> list[tupl
 
 
 def copy_bandwidth() -> float:
-    """Bytes per second, read and written together, of torch's copy of 1 GiB."""
-    sets = _sets(lambda: (torch.randn(COPY_BYTES // 4, device="cuda"),), 2 * COPY_BYTES)
-    return 2 * COPY_BYTES / seconds(torch.clone, sets)
+    """Bytes per second, read and written together, of torch's copy of 4 GiB: the median of REPLAYS.
+
+    Not in a CUDA graph, where a copy is a node of its own kind: on an H200 it had 2.7 TB/s there, and 4.3 outside.
+    """
+    source = torch.randn(COPY_BYTES // 4, device="cuda")
+    target = torch.empty_like(source)
+    target.copy_(source)
+    return 2 * COPY_BYTES / statistics.median(_timed(lambda: target.copy_(source)) for _ in range(REPLAYS))
 
 
 def measure(case: Case, copy: float) -> Iterator[Row]:
@@ -178,17 +195,26 @@ def measure(case: Case, copy: float) -> Iterator[Row]:
     torch.manual_seed(0)
     sets = _sets(case.draw, case.moved)
     baseline = copy
+    reasons: dict[str, str] = {}
+    able: dict[str, Launcher] = {}
     for name, find in contenders(case):
         try:
-            took = seconds(find(), sets)
+            able[name] = find()
+            able[name](*sets[0])
+            torch.cuda.synchronize()
         except Exception as error:  # noqa: BLE001  whatever it is, it is the row's reason, and the others go on
-            yield Row(case.op, case.shape, dtype, name, reason=f"{type(error).__name__}: {error}".splitlines()[0])
+            able.pop(name, None)
+            reasons[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+    took = dict(zip(able, seconds(list(able.values()), sets), strict=True))
+    if case.flops and "torch" in took:
+        baseline = case.flops / took["torch"]
+    for name, _ in contenders(case):
+        if name in reasons:
+            yield Row(case.op, case.shape, dtype, name, reason=reasons[name])
             continue
-        speed = (case.flops or case.moved) / took
-        if case.flops and name == "torch":
-            baseline = speed
+        speed = (case.flops or case.moved) / took[name]
         rate = speed / (1e12 if case.flops else 1e9)
-        yield Row(case.op, case.shape, dtype, name, took * 1e3, rate, speed / baseline)
+        yield Row(case.op, case.shape, dtype, name, took[name] * 1e3, rate, speed / baseline)
 
 
 def main(json_path: str | pathlib.Path | None = None, *, op: str | None = None) -> list[Row]:
