@@ -211,8 +211,8 @@ def reciprocal_root(c: Context, mid: Array, rad: Array | None) -> tuple[Array, A
     return value, np.where(np.isnan(out), np.where(np.isfinite(value), np.inf, 0), out)
 
 
-def monotone(name: str, function: Callable[[Array], Array]) -> Callable[[Any], BallTensor]:
-    """A rule for an increasing function: both ends of the interval, and `name`'s error."""
+def monotone(name: str, function: Callable[[Array], Array], absolute: float = 0.0) -> Callable[[Any], BallTensor]:
+    """A rule for an increasing function: both ends of the interval, `name`'s error, and `absolute` roundoffs."""
 
     def rule(x: Any) -> BallTensor:
         c = CURRENT.get()
@@ -223,7 +223,7 @@ def monotone(name: str, function: Callable[[Array], Array]) -> Callable[[Any], B
             spread = np.maximum(function(mid + rad) - value, value - function(mid - rad))
             spread = np.where(np.isnan(spread), np.where(rad == 0, 0, np.inf), spread)
         ulps = c.ulps[name]
-        return rounded(c, value, spread, _floating(x), ((mid, rad),), ulps=ulps, floor=_least(c, ulps))
+        return rounded(c, value, spread, _floating(x), ((mid, rad),), ulps=ulps, floor=_least(c, ulps) + absolute * c.u)
 
     rule.__name__ = name
     rule.__doc__ = f"{name}(x)."
@@ -234,7 +234,9 @@ def _erf(x: Array) -> Array:
     return torch.erf(torch.from_numpy(np.asarray(x, np.float64))).numpy().astype(x.dtype)
 
 
-tanh = monotone("tanh", np.tanh)
+# a kernel without a library tanh computes 2 sigmoid(2x) - 1 or (1 - exp(-2x)) / (1 + exp(-2x)), as soft caps in use do:
+# the error is absolute, a few roundoffs of 1
+tanh = monotone("tanh", np.tanh, absolute=8.0)
 erf = monotone("erf", _erf)
 atan = monotone("atan", np.arctan)
 tan = monotone("tan", np.tan)

@@ -192,6 +192,14 @@ STYLES: dict[str, tuple[Callable[..., Any], str, dict[str, Style]]] = {
             "erfc": lambda x: 0.5 * x * torch.erfc(-x * math.sqrt(0.5)),
         },
     ),
+    "tanh": (
+        torch.tanh,
+        "x",
+        {
+            "sigmoid": lambda x: 2 * torch.sigmoid(2 * x) - 1,
+            "ratio": lambda x: torch.copysign((1 - (e := torch.exp(-2 * x.abs()))) / (1 + e), x),
+        },
+    ),
     "gelu_tanh": (
         lambda x: F.gelu(x, approximate="tanh"),
         "x",
@@ -263,7 +271,6 @@ OUTSIDE: dict[str, tuple[Callable[..., Any], str, Style]] = {
         "offset",
         lambda x: x.square().mean(-1) - x.mean(-1).square(),
     ),
-    "tanh by a sigmoid": (torch.tanh, "some_exponents", lambda x: 2 * torch.sigmoid(2 * x) - 1),
     "gelu by a sigmoid": (F.gelu, "normal", lambda x: x * torch.sigmoid(1.702 * x)),
     "cross entropy by a probability": (
         lambda x: -torch.log_softmax(x, -1)[:, 0],
