@@ -38,8 +38,8 @@ KINDS: tuple[type[ConformanceFailure], ...] = (
 )
 # Elements of a tensor whose numbers are changed one by one: as many as a script still writes as a list.
 _MOST = 64
-# A launch takes about 2 ms where kernels are interpreted, so this is a second for a finding. The clock is only for kernels
-# that take long: what is found should not depend on how busy the machine is.
+# A launch takes about 2 ms where kernels are interpreted, so this is a second for a finding. The clock is only for slow
+# kernels: what is found should not depend on how busy the machine is.
 _TRIES = 300
 _SECONDS = 10.0
 # Significant bits that are tried, the fewest first; a whole number needs no more of them than it has.
