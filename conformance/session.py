@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from conformance import supervision
-from conformance.failures import Finding
 from conformance.report import Report, render, results_document, save_findings
+from conformance.report.calls import fault
 from conformance.report.documents import write_json
 from conformance.report.summary import summary_lines
 from conformance.runtime import ConformanceWarning
@@ -104,11 +104,11 @@ class Session:
         paths, unsaved = save_findings(found, findings)
         shown: set[tuple[str, ...]] = set()
         for finding, path in zip(found, paths, strict=True):
-            if _fault(finding) in shown:
+            if fault(finding) in shown:
                 where = "" if path is None else f"; saved as {path}"
                 click.echo(f"the same again, {finding.oracle}: {finding.summary}{where}\n", err=to_stdout)
                 continue
-            shown.add(_fault(finding))
+            shown.add(fault(finding))
             click.echo(render(finding), err=to_stdout)
             if path is not None:
                 command = shlex.join(("conformance", "replay", str(path), *again))
@@ -148,13 +148,6 @@ class Session:
             click.echo("nothing ran: every test id was skipped, see the reasons above", err=True)
             return 2
         return 0 if report.verdict == "no objection" else 1
-
-
-def _fault(finding: Finding) -> tuple[str, ...]:
-    """What findings of one fault share: the oracle and the lines of the kernel, or the output that is wrong."""
-    sites = sorted({str(event.site) for event in finding.events if event.site is not None})
-    output = "" if finding.value is None else str(finding.value.output)
-    return (finding.oracle, output, *sites)
 
 
 def _want_device(report: Report) -> bool:

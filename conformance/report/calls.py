@@ -1,4 +1,4 @@
-"""The arguments of a drawn call, read from its JSON form for showing."""
+"""What findings say of their calls: the arguments, read from their JSON form for showing, and the fault they share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.failures import Finding
 from strategies import Call, TensorDescription
 
 
@@ -32,3 +33,10 @@ def _argument(name: str, value: Any) -> Argument:
     where = [] if layout.is_contiguous else [f"strides {list(layout.strides)}", f"offset {layout.offset}"]
     text = "  ".join([f"{dtype}{list(value.shape)}", *where, layout.kind, f"values {value.values!r}"])
     return Argument(name, text, value.shape, dtype, layout.kind)
+
+
+def fault(finding: Finding) -> tuple[str, ...]:
+    """What findings of one fault share: the oracle and the lines of the kernel, or the output that is wrong."""
+    sites = sorted({str(event.site) for event in finding.events if event.site is not None})
+    output = "" if finding.value is None else str(finding.value.output)
+    return (finding.oracle, output, *sites)

@@ -91,12 +91,12 @@ def size_class(size: int) -> str:
 def block_class(size: int, block: int) -> str:
     """Where the end of an axis of `size` elements falls in its last block.
 
-    >>> block_class(17, 8), block_class(3, 8)
-    ('1', 'shorter than BLOCK')
+    >>> block_class(17, 8), block_class(3, 8), block_class(1, 1)
+    ('1', 'shorter than BLOCK', '0')
     """
     if size < block:
         return "shorter than BLOCK"
-    return {0: "0", 1: "1", block - 1: "BLOCK - 1"}.get(size % block, "between")
+    return {block - 1: "BLOCK - 1", 1: "1", 0: "0"}.get(size % block, "between")  # of small blocks the simpler name
 
 
 def program_class(programs: int) -> str:

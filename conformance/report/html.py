@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from conformance.failures import Finding
 from conformance.report import plots
-from conformance.report.calls import arguments
+from conformance.report.calls import arguments, fault
 from conformance.report.causes import likely_causes
 from conformance.report.coverage import DIMENSIONS
 from conformance.report.explanations import ORACLES
@@ -45,6 +45,7 @@ def build(reports: Iterable[Report]) -> str:
     """The HTML text of the report on these reports; shards of one run are merged first."""
     merged = sorted(Report.merge(reports), key=lambda report: (report.ok, report.op, report.kernel, report.runtime))
     lanes = list(dict.fromkeys(result.oracle for report in merged for result in report.results))
+    groups = [_rows(report, lanes) for report in merged]
     environment = Environment(
         loader=PackageLoader("conformance.report"),
         autoescape=select_autoescape(["html", "j2"], default=True),
@@ -52,15 +53,17 @@ def build(reports: Iterable[Report]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = _code
     return environment.get_template("report.html.j2").render(
         reports=merged,
         lanes=lanes,
         laws={lane: ORACLES[lane].law for lane in lanes if lane in ORACLES},
-        rows=[row for report in merged for row in _rows(report, lanes)],
+        groups=groups,
+        rows=[row for group in groups for row in group],
         symbols=SYMBOLS,
         badges={"no objection": "passed", "objected to": "failed", "mistrusted": "failed", "nothing ran": "skipped"},
         kernels=[_kernel(report) for report in merged],
-        findings=[_finding(finding) for report in merged for finding in report.findings],
+        faults=_faults(finding for report in merged for finding in report.findings),
         skips=_skips(merged),
         totals=_totals(merged),
     )
@@ -102,9 +105,24 @@ def _coverage(report: Report) -> list[tuple[str, list[tuple[str, int]]]]:
     for dimension in dimensions:
         seen = counts.get(dimension, Counter())
         classes = dict.fromkeys(itertools.chain(DIMENSIONS.get(dimension, ()), sorted(seen)))
-        if classes:
+        if classes and seen:  # of a CUDA launch no BLOCK is known, which is no hole
             table.append((dimension, [(name, seen[name]) for name in classes]))
     return table
+
+
+def _faults(findings: Iterable[Finding]) -> list[list[dict[str, Any]]]:
+    """The findings, those of one fault of a kernel together, as it shows in several dtypes."""
+    faults: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for finding in findings:
+        key = (finding.op, finding.kernel, finding.runtime, *fault(finding))
+        faults.setdefault(key, []).append(_finding(finding))
+    return list(faults.values())
+
+
+def _code(text: str) -> Markup:
+    """The text with what stands in backticks as code."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -113,6 +131,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "finding": finding,
         "dtype": dtype,
+        "sites": list(dict.fromkeys((event.site, event.kernel) for event in finding.events if event.site is not None)),
+        "call": [(argument.name, argument.text) for argument in arguments(finding.call)],
         "causes": likely_causes(finding),
         "picture": plots.tensor(drawn) if drawn is not None else Markup(""),
         "caption": drawn.title if drawn is not None else "",

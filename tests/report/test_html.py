@@ -7,8 +7,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from report_samples import reports
+from report_samples import call, reports
 
+from conformance.events import Event, Kind, Site
+from conformance.failures import Finding
 from conformance.report import CaseResult, Report
 from conformance.report.html import build
 
@@ -23,7 +25,7 @@ PROBE = """
 <script>
 const errors = [];
 window.addEventListener("error", event => errors.push(event.message));
-function rows() { return document.querySelectorAll("#matrix-table tbody tr:not([hidden])").length; }
+function rows() { return document.querySelectorAll("#matrix-table tr.filtered:not([hidden])").length; }
 function choose(id, value) {
   const element = document.getElementById(id);
   element.value = value;
@@ -79,8 +81,24 @@ def test_what_kernels_are_called_and_say_cannot_break_the_page() -> None:
 
 def test_holes_of_the_input_space_are_shown() -> None:
     page = build(reports())
-    assert re.search(r'class="hole">transposed 0<', page)
-    assert re.search(r"<li>padded 100<|<li>padded 200<", page)
+    assert re.search(r'class="hole">transposed <span>0<', page)
+    assert re.search(r"<li>padded <span>(100|200)<", page)
+
+
+def test_a_fault_that_shows_in_two_dtypes_is_one_card() -> None:
+    calls = [call(dtype=dtype) for dtype in ("float32", "float16")]
+    findings = [Finding("crash", "it returns", "op", "kernel", "it raises", each) for each in calls]
+    page = build([Report("op", "kernel", "interpret", findings=findings)])
+    assert page.count('class="card filtered finding"') == 1
+    assert "op / kernel in float32, float16" in page
+
+
+def test_what_stands_in_backticks_is_code() -> None:
+    event = Event(Kind.OUT_OF_BOUNDS_READ, "x", "read of 4 bytes <", site=Site("kernel.py", 3, "tl.load(x)"))
+    finding = Finding("bounds", "in bounds", "op", "kernel", "x is read", {}, events=(event,))
+    page = build([Report("op", "kernel", "interpret", findings=[finding])])
+    assert "<code>other=</code> a neutral value" in page
+    assert "3 | tl.load(x)" in page
 
 
 def test_an_empty_run_makes_a_page() -> None:
@@ -112,5 +130,5 @@ def test_a_browser_renders_it_filters_work_and_nothing_is_logged(width: int, tmp
     document = open_in_browser(build(reports()).replace("</body>", PROBE + "</body>"), tmp_path, width)
     title = re.search("<title>(seen [^<]*)</title>", document)
     assert title is not None
-    # all rows; one kernel has float16; one is objected to; one name has cuda, twice; none; findings; no sideways scroll
-    assert title.group(1) == "seen 4 1 1 1 1 0 3 fits errors 0"
+    # all rows; one kernel has float16; one is objected to; one name has cuda, twice; none; faults; no sideways scroll
+    assert title.group(1) == "seen 4 1 1 1 1 0 2 fits errors 0"
