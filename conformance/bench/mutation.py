@@ -81,7 +81,6 @@ def main(
             progress = functools.partial(_note, console=console, path=path, scores=scores, place=i)
             scores[i] = mutate(group, examples=examples, sample=sample, jobs=jobs, known=known, progress=progress)
     _write(path, scores)
-    PAGE.write_text(markdown(scores, COMMAND), encoding="utf-8")
     if any(score.survivors for score in scores):
         raise SystemExit(1)
 
@@ -94,10 +93,11 @@ def _note(verdict: Verdict, score: Score, *, console: Console, path: Path, score
 
 
 def _write(path: Path, scores: list[Score]) -> None:
-    """Write the file in place of the one before: an interrupt leaves one of the two."""
+    """Write the file in place of the one before, so that an interrupt leaves one of the two, and the page."""
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(document(scores), indent=1) + "\n", encoding="utf-8")
     draft.replace(path)
+    PAGE.write_text(markdown(scores, COMMAND), encoding="utf-8")
 
 
 @click.command()
