@@ -64,7 +64,7 @@ FAULTS = {
         "<",
         "index 4 is outside an array of type 'float [4]'",
     ),
-    "a plain read of what others update, which no atomicCAS makes good": Planted(
+    "a plain read of what others add to": Planted(
         Kind.DATA_RACE,
         "__shared__ int s; if (threadIdx.x == 0) s = 0; __syncthreads(); int old = s, seen;"
         "do { seen = old; FAULT } while (old != seen); out[threadIdx.x] = 1;",

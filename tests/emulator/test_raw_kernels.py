@@ -132,6 +132,8 @@ def _raws() -> Iterator[Raw]:
     kinds = ((257, torch.int32), (1, torch.float64), (1, torch.float32), (1, torch.int64))
     totals = [torch.zeros(size, dtype=dtype) for size, dtype in kinds]
     yield Raw("histogram", "hist", 4, 64, [data], [], [1000], _histogram, totals)
+    most = [torch.full((1,), -torch.inf)]
+    yield Raw("top", "top", 4, 64, [reals(200)], [], [200], lambda x: [x.max()[None]], most)
     rows = reals(6, 200).bfloat16()
     softmax: Callable[..., Sequence[torch.Tensor]] = lambda x: [torch.softmax(x.float(), -1)]  # noqa: E731
     yield Raw("softmax", "softmax128", (3, 2), 128, [rows], [torch.empty_like(rows)], [_params()], softmax, bound=2**-8)

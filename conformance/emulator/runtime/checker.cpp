@@ -76,23 +76,10 @@ __attribute__((noinline)) void race(Space &s, uptr a, u32 n, Access now, const S
   f->other_thread[2] = t / blockDim.x / blockDim.y;
 }
 
-// A plain read of what other threads update atomically, as in the guide's `old = *p; do ... atomicCAS(p, old, ...)`: the
-// atomicCAS of the same thread makes good whatever was read. It may read other memory on the way, and nothing else.
-DoubtfulRace doubtful_read;
-bool comparing;  // the access that is checked is that of an atomicCAS
-
-__attribute__((noinline)) void doubt_read(Space &s, uptr a, u32 n, const Stamp &then, u32 site) {
-  if (read_in_doubt) settle_read(0);
-  doubtful_read = {&s, a, n, then, site};
-  read_in_doubt = true;
-}
-
-__attribute__((noinline)) void settle_read(uptr compared) {
-  read_in_doubt = false;
-  const DoubtfulRace &d = doubtful_read;
-  if (compared == d.at) return;
-  race(*d.space, d.at, d.bytes, Access::read, d.then, Access::atomic, d.site);
-}
+// A plain read beside an atomicCAS of another thread is no race: what such a loop starts from, or leaves with
+// (`while (*p < v) ... atomicCAS(p, old, v)`), is a guess that only a comparison makes good.
+bool comparing;                       // the access that is checked is that of an atomicCAS
+std::unordered_set<u32> comparisons;  // the sites of all of them
 
 void settle() {
   const u32 n = doubtful.bytes;
@@ -127,7 +114,6 @@ void refine(Space &s, u32 shift) {
 template <Access K>
 __attribute__((noinline)) void order_check_slowly(Space &s, uptr a, u32 n, u32 site) {
   const u32 grain = 1u << s.shift, floor = s.shared ? block_phase : launch_phase;
-  bool doubted = false;
   for (uptr p = a; p < a + n;) {
     const u64 c = (p - s.low) >> s.shift;
     const uptr next = s.low + ((c + 1) << s.shift), end = next < a + n ? next : a + n;
@@ -138,14 +124,9 @@ __attribute__((noinline)) void order_check_slowly(Space &s, uptr a, u32 n, u32 s
     if (clash(x.write)) race(s, p, u32(end - p), K, x.write, Access::write, site);
     if (K != Access::atomic)
       for (const Stamp &t : x.atomic)
-        if (clash(t)) {
-          if (K == Access::write) race(s, p, u32(end - p), K, t, Access::atomic, site);
-          else if (!doubted) doubted = true, doubt_read(s, a, n, t, site);
-        }
-    if (K == Access::atomic && comparing)
-      for (Stamp &t : x.read)
-        if (thread_of(t) == current && t.phase >= block_phase) t = Stamp{};
-    if (K != Access::read)
+        if (clash(t) && (K == Access::write || !comparisons.count(t.site)))
+          race(s, p, u32(end - p), K, t, Access::atomic, site);
+    if (K == Access::write || (K == Access::atomic && !comparing))
       for (const Stamp &t : x.read)
         if (clash(t)) race(s, p, u32(end - p), K, t, Access::read, site);
     if (K != Access::read) x.newest = phase;
@@ -267,7 +248,6 @@ inline __attribute__((always_inline)) void access(const void *q, u32 n, u32 site
     yield();
   }
   if (__builtin_expect(doubtful.bytes, 0)) settle();
-  if (K != Access::read && __builtin_expect(read_in_doubt, 0)) settle_read(K == Access::atomic && comparing ? a : 0);
   last_site = site;
   u8 &h = hot[site & 1023];
   Space *s = &spaces[h];
@@ -312,6 +292,7 @@ extern "C" __attribute__((noinline)) void emu_atomic(const void *p, u32 n) {
   report->float_atomics |= (n & EMU_ROUNDS) != 0;
   if (!checking) return;
   comparing = n & EMU_COMPARES;
+  if (comparing) comparisons.insert(EMU_SITE);
   n %= EMU_ROUNDS;
   access<Access::atomic>(p, n, EMU_SITE, true);
   if (any_fence) synchronize_threads(uptr(p));

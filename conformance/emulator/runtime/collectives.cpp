@@ -131,7 +131,6 @@ bool answer_masks(u32 base, u32 n) {
 extern "C" {
 u64 emu_warp(u32 op, u32 mask, u64 value, int source, void (*call)(void **)) {
   if (doubtful.bytes) settle();
-  if (read_in_doubt) settle_read(0);
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   if (!(mask >> (current & 31) & 1)) {
@@ -155,7 +154,6 @@ u64 emu_warp(u32 op, u32 mask, u64 value, int source, void (*call)(void **)) {
 // The lanes that come to this place while the others wait elsewhere: those are the ones that have diverged.
 u32 emu_active_mask() {
   if (doubtful.bytes) settle();
-  if (read_in_doubt) settle_read(0);
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   a.state = State::at_mask;

@@ -43,7 +43,6 @@ void fiber_main() {
   for (;;) {
     kernel(kernel_args);
     if (doubtful.bytes) settle();
-    if (read_in_doubt) settle_read(0);
     lanes[current].state = State::done;
     live--;
     warp_running[current / WARP] &= ~(1u << (current & 31));

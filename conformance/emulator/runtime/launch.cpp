@@ -55,7 +55,6 @@ extern "C" void emu_run(void (*entry)(void **), void **args, const emu_launch *c
   cells_used = 0;
   last_site = 0;
   doubtful.bytes = 0;
-  read_in_doubt = false;
   memset(hot, 0, sizeof hot);
   for (u32 i = 0; i < c->spaces; i++) add_space(c->space[i]);
   make_fibers();

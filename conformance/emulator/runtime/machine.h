@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unordered_set>
 #include <vector>
 #include "abi.h"
 using u8 = emu_u8;
@@ -106,10 +107,8 @@ struct Doubtful {
 };
 Doubtful doubtful;
 bool any_fence;  // in this block
-bool read_in_doubt;  // checker.cpp: a read whose atomicCAS may follow
 
 void yield();
 void settle();
-void settle_read(uptr compared);
 void complete_warp(u32 base);
 }  // namespace

@@ -159,7 +159,6 @@ void run_grid(const emu_launch *c) {
 extern "C" {
 int emu_barrier(int op, int predicate, int identity) {
   if (doubtful.bytes) settle();
-  if (read_in_doubt) settle_read(0);
   Lane &a = lanes[current];
   a.site = EMU_SITE;
   a.barrier = identity;
