@@ -3,8 +3,9 @@
 Importing chooses the runtime: without a CUDA device Triton kernels that are imported later are interpreted.
 """
 
-from conformance import runtime
+from conformance import runtime, shadows
 
+shadows.check()
 runtime.select()
 
 from conformance.checking import check  # noqa: E402 - the runtime stands before anything may import a kernel

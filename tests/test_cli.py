@@ -462,6 +462,15 @@ def test_doctor_takes_the_command_for_no_second_package(folder: Path, monkeypatc
     assert "package conformance" not in run("doctor").output
 
 
+def test_another_package_in_the_place_of_ours_is_named(folder: Path) -> None:
+    (folder / "strategies.py").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-c", "import conformance"], capture_output=True, text=True, check=False, timeout=120,
+        cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), *sys.path[1:]])},
+    )  # fmt: skip
+    assert f"`strategies` is {folder / 'strategies.py'} here, not the package of triton-conformance" in done.stderr
+
+
 def test_a_reader_that_stops_is_no_error(folder: Path) -> None:
     done = subprocess.run(
         f"{shlex.quote(sys.executable)} -m conformance list | head -1", shell=True, capture_output=True, text=True,
