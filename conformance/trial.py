@@ -104,7 +104,7 @@ class Trial:
             settings = dataclasses.replace(settings, meta=self.meta)
         if settings.allocator is plain and policy.current().fence and fence.unavailable(runtime.device()) is None:
             promised = self.promises.layouts
-            unaligned = promised is None or "offset" in promised
+            unaligned = not settings.contiguous and (promised is None or "offset" in promised)
             allocator = fence.for_call(runtime.device(), call, unaligned=unaligned)
             settings = dataclasses.replace(settings, allocator=allocator)
         with watch.timed():
@@ -112,6 +112,16 @@ class Trial:
         if self.launched is None:
             self.launched = tuple(done.geometry)
         return done
+
+    @property
+    def layout_invariant(self) -> bool:
+        """Whether strided arguments must give the bits of their contiguous copies, and not only a right result.
+
+        Triton compiles a stride of 1 and any other, and pointers aligned to 16 bytes and any other, to different thread
+        layouts, whose reductions differ in order: on a GPU equal bits are a promise.
+        """
+        promised = self.promises.layout_invariant
+        return runtime.current() == "interpret" if promised is None else promised
 
     def geometry(self, call: Call) -> tuple[Geometry, ...]:
         """The launches that the kernel makes for a call; nothing runs on the device."""

@@ -28,7 +28,9 @@ def check(trial: Trial, call: Call) -> list[Objection]:
     size = call.sizes[axis]
     if size < 2:
         return []
-    whole = trial.launch(call, Settings())
+    # a slice alone is laid out anew: where the bits depend on the layout, both launches get contiguous copies
+    settings = Settings(contiguous=not trial.layout_invariant)
+    whole = trial.launch(call, settings)
     if whole.error is not None:
         return []
     results = [o.clone() for o in whole.outputs]
@@ -42,7 +44,7 @@ def check(trial: Trial, call: Call) -> list[Objection]:
         for name, places in positions.items():
             for place in places:
                 values[name] = values[name].narrow(place, row, 1).contiguous()
-        alone = trial.launch(call, Settings(), values=values)
+        alone = trial.launch(call, settings, values=values)
         if alone.error is not None:
             difference: tuple[str, ...] | None = (f"slice {row} of {axis} alone raised {alone.error}",)
         else:

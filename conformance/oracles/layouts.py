@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from conformance import runtime
 from conformance.failures import LayoutsFailure
 from conformance.launch import Settings
 from conformance.oracles.bits import describe
@@ -11,16 +10,6 @@ from conformance.trial import Trial
 from strategies import Call
 
 LAW = "A strided, offset or expanded argument gives the bits of its contiguous copy."
-
-
-def _bitwise(trial: Trial) -> bool:
-    """Whether the bits must be the same, and not only both results right.
-
-    Triton compiles a stride of 1 and any other stride to different thread layouts, whose reductions differ in order: on
-    a GPU equal bits are a promise.
-    """
-    promised = trial.promises.layout_invariant
-    return runtime.current() == "interpret" if promised is None else promised
 
 
 def skip(trial: Trial) -> str | None:
@@ -45,6 +34,6 @@ def check(trial: Trial, call: Call) -> list[Objection]:
         difference: tuple[str, ...] | None = (f"the contiguous copy raised {dense.error}",)
     else:
         difference = describe(results, dense.outputs, f"the call ({kinds})", "its contiguous copy")
-        if difference and not _bitwise(trial) and trial.judge(dense) is None and trial.judge(strided) is None:
+        if difference and not trial.layout_invariant and trial.judge(dense) is None and trial.judge(strided) is None:
             return []
     return [Objection(LayoutsFailure, LAW, difference[0], notes=difference)] if difference else []
