@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import pytest
@@ -12,10 +12,11 @@ from conformance import profiles, runtime
 from conformance.device import policy, sanitizer, watch
 from conformance.failures import ConformanceFailure, Objections
 from conformance.report import collection
-from conformance.report.records import save_findings
+from conformance.report.records import Report, save_findings
 from conformance.report.summary import header_line, summary_lines
 from conformance.report.trust import mistrusted
 
+_REPORTS = "conformance_reports"  # of a test report that an xdist worker sends
 _COUNTS = "conformance_counts"  # in the output that an xdist worker sends when it ends
 _UNWRITTEN = pytest.StashKey[list[str]]()  # what could not be written at the end, and why
 
@@ -105,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     profiles.current().seed  # noqa: B018 - fixes the seed before xdist starts workers, which inherit the environment
     config.addinivalue_line("markers", "gpu: needs a CUDA device")
-    if config.pluginmanager.hasplugin("xdist"):
+    if config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Workers(), "conformance-workers")
 
 
@@ -114,11 +115,21 @@ class _Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take over what an ended worker found."""
+        """Take over what an ended worker counted."""
         output = getattr(node, "workeroutput", {})
-        collection.from_worker_output(output)
         if _COUNTS in output:
             watch.totals().add(watch.Counts.from_json(output[_COUNTS]))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take over what a test of a worker found, which may not live to its end."""
+        if hasattr(report, _REPORTS):
+            collection.take(getattr(report, _REPORTS))
+            _save(collection.fresh())
+
+
+def _save(reports: Iterable[Report]) -> str:
+    """Save the findings; a sentence that says what could not be, "" where all were."""
+    return save_findings(finding for report in reports for finding in report.findings)[1]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -153,14 +164,13 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the reports on from a worker; write the results file and the findings elsewhere.
+    """Send the counts on from a worker; write the results file and the findings elsewhere.
 
     What cannot be written is said in the summary; a results file that was asked for and is missing fails the session,
     and so do data that test nothing.
     """
     output = getattr(session.config, "workeroutput", None)  # only xdist workers have one
     if output is not None:
-        collection.to_worker_output(output)
         output[_COUNTS] = watch.totals().to_json()
         return
     unwritten = session.config.stash.setdefault(_UNWRITTEN, [])
@@ -173,14 +183,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
     if any(mistrusted(collection.reports())):
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-    _, unsaved = save_findings(f for report in collection.reports() for f in report.findings)
+    unsaved = _save(collection.reports())
     if unsaved:
         unwritten.append(unsaved)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Show a finding as it is, without a traceback of ours, and in one line what was found in the short summary."""
+    """Show a finding as it is, without a traceback of ours, and in one line what was found in the short summary.
+
+    What the test found is saved, or sent on from a worker, at once.
+    """
     report = yield
     failure = None if call.excinfo is None else call.excinfo.value
     wanted = item.config.getoption("tbstyle") in ("auto", "long", "short")
@@ -189,6 +202,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         if shown.reprcrash is not None:
             shown.reprcrash.message = failure.headline
         report.longrepr = shown
+    found = collection.fresh()
+    if found and hasattr(item.config, "workerinput"):
+        setattr(report, _REPORTS, collection.to_text(found))
+    else:
+        _save(found)  # now: a session that is killed has no end
     return report
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from conformance.report.documents import write_json
 from conformance.report.records import Report, results_document
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from conformance.case import Outcome
     from conformance.trial import Trial
 
-KEY = "conformance_reports"  # in the output that an xdist worker sends when it ends
-
 _reports: list[Report] = []
+_handed = 0  # how many of them `fresh` has given
 
 
 def add(trial: Trial, seed: int, outcome: Outcome) -> None:
@@ -38,17 +37,27 @@ def reports() -> list[Report]:
 
 def clear() -> None:
     """Forget what was collected: a session begins."""
+    global _handed
     _reports.clear()
+    _handed = 0
 
 
-def to_worker_output(output: dict[str, Any]) -> None:
-    """Put the reports of this xdist worker into the output that it sends (`config.workeroutput`)."""
-    output[KEY] = json.dumps([report.to_json() for report in reports()])
+def fresh() -> list[Report]:
+    """What was collected since the last call."""
+    global _handed
+    found = _reports[_handed:]
+    _handed = len(_reports)
+    return found
 
 
-def from_worker_output(output: dict[str, Any]) -> None:
-    """Take the reports that a worker sent (`node.workeroutput`); nothing where it died before it could."""
-    _reports.extend(Report.from_json(report) for report in json.loads(output.get(KEY, "[]")))
+def to_text(reports: Iterable[Report]) -> str:
+    """The reports as an xdist worker sends them, with the test that made them."""
+    return json.dumps([report.to_json() for report in reports])
+
+
+def take(text: str) -> None:
+    """Collect the reports that a worker sent."""
+    _reports.extend(Report.from_json(report) for report in json.loads(text))
 
 
 def write(path: str, more: Iterable[Report] = ()) -> None:

@@ -17,6 +17,7 @@ from conformance.report.encoding import encode
 def empty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A collection of its own, so that the session's results stay what they are."""
     monkeypatch.setattr(collection, "_reports", [])
+    monkeypatch.setattr(collection, "_handed", 0)
 
 
 def outcome(oracle: str) -> Any:
@@ -44,18 +45,20 @@ def test_cases_of_one_kernel_make_one_report() -> None:
 def test_what_a_worker_sends_arrives_as_it_was() -> None:
     collection.add(TRIAL, 7, outcome("bounds"))
     sent = [report.to_json() for report in collection.reports()]
-    output: dict[str, Any] = {}
-    collection.to_worker_output(output)
-    assert type(output[collection.KEY]) is str
+    text = collection.to_text(collection.fresh())
     collection.clear()
-    collection.from_worker_output(output)
+    collection.take(text)
     assert [report.to_json() for report in collection.reports()] == sent
 
 
 @pytest.mark.usefixtures("empty")
-def test_a_worker_that_died_adds_nothing() -> None:
-    collection.from_worker_output({})
-    assert collection.reports() == []
+def test_each_report_is_fresh_once() -> None:
+    collection.add(TRIAL, 7, outcome("bounds"))
+    assert len(collection.fresh()) == 1
+    collection.add(TRIAL, 7, outcome("races"))
+    (report,) = collection.fresh()
+    assert [result.oracle for result in report.results] == ["races"]
+    assert collection.fresh() == []
 
 
 @pytest.mark.usefixtures("empty")
