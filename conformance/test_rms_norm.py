@@ -5,6 +5,7 @@ import strategies as kst
 from conformance.ops import rms_norm
 from kernels_cuda.rms_norm import rms_norm as rms_norm_cuda
 from kernels_cuda.rms_norm import rms_norm_block, rms_norm_long
+from kernels_cuda.row_kernel import BLOCK_BYTES
 
 # a block has 4096 float64 to 16384 float16 in registers, and where a row is longer, 14336 float64 in shared memory
 long_rows = rms_norm.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=4000, max=8300), max_elements=2 * 8300)
@@ -16,7 +17,15 @@ test_rms_norm_triton_looped = rms_norm.conformance(kernels_triton.rms_norm, meta
 test_rms_norm_cuda = rms_norm.conformance(rms_norm_cuda, order="tree")
 test_rms_norm_agreement = rms_norm.agreement(kernels_triton.rms_norm, rms_norm_cuda, order="tree")
 test_rms_norm_cuda_batches = batches.conformance(rms_norm_cuda, order="tree", oracles=["launch", "layouts"])
-test_rms_norm_cuda_block = rms_norm.conformance(rms_norm_block, order="tree", limits={"cols": 4096})
+test_rms_norm_cuda_block_half = rms_norm.conformance(
+    rms_norm_block, order="tree", dtypes=(torch.float16, torch.bfloat16), limits={"cols": BLOCK_BYTES // 2}
+)
+test_rms_norm_cuda_block_float = rms_norm.conformance(
+    rms_norm_block, order="tree", dtypes=(torch.float32,), limits={"cols": BLOCK_BYTES // 4}
+)
+test_rms_norm_cuda_block_double = rms_norm.conformance(
+    rms_norm_block, order="tree", dtypes=(torch.float64,), limits={"cols": BLOCK_BYTES // 8}
+)
 test_rms_norm_cuda_long = rms_norm.conformance(
     rms_norm_long, order="tree", oracles=["launch", "special_values", "determinism"]
 )

@@ -3,6 +3,7 @@ import torch
 import kernels_triton
 import strategies as kst
 from conformance.ops import softmax
+from kernels_cuda.row_kernel import BLOCK_BYTES
 from kernels_cuda.softmax import softmax as softmax_cuda
 from kernels_cuda.softmax import softmax_block, softmax_long
 
@@ -19,7 +20,15 @@ test_softmax_cuda = softmax.conformance(softmax_cuda, order="tree")
 test_softmax_agreement = softmax.agreement(kernels_triton.softmax, softmax_cuda, order="tree")
 test_softmax_cuda_batches = batches.conformance(softmax_cuda, order="tree", oracles=["launch", "layouts"])
 test_softmax_cuda_wide = wide.conformance(softmax_cuda, order="tree", oracles=["launch", "special_values"])
-test_softmax_cuda_block = softmax.conformance(softmax_block, order="tree", limits={"cols": 4096})
+test_softmax_cuda_block_half = softmax.conformance(
+    softmax_block, order="tree", dtypes=(torch.float16, torch.bfloat16), limits={"cols": BLOCK_BYTES // 2}
+)
+test_softmax_cuda_block_float = softmax.conformance(
+    softmax_block, order="tree", dtypes=(torch.float32,), limits={"cols": BLOCK_BYTES // 4}
+)
+test_softmax_cuda_block_double = softmax.conformance(
+    softmax_block, order="tree", dtypes=(torch.float64,), limits={"cols": BLOCK_BYTES // 8}
+)
 test_softmax_cuda_long = softmax.conformance(
     softmax_long, order="tree", oracles=["launch", "special_values", "determinism"]
 )

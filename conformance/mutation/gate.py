@@ -131,6 +131,7 @@ def mutate(
     seconds: float = SECONDS,
     kinds: Sequence[str] | None = None,
     lines: range | None = None,
+    source: Path | None = None,
     record: dict[str, dict[str, str]] | None = None,
     known: Mapping[str, Verdict] | None = None,
     progress: Progress | None = None,
@@ -147,6 +148,7 @@ def mutate(
         seconds: a mutant that takes longer counts as killed by a hang.
         kinds: only mutants of these kinds.
         lines: only mutants of these lines.
+        source: the file that is mutated; by default the kernels', but it may be a header that their `.cu` includes.
         record: equivalents, as `equivalents.load` gives them; by default those of the kernels that are shipped.
         known: verdicts of earlier runs by `digest` of the mutant, which are not judged again; survivors are, unless
             they are not in the sample.
@@ -158,7 +160,7 @@ def mutate(
     """
     record = equivalents.load() if record is None else record
     subjects = (subjects,) if isinstance(subjects, Subject) else tuple(subjects)
-    source = sources.source([subject.kernel for subject in subjects])
+    source = source or sources.source([subject.kernel for subject in subjects])
     edits = equivalents.keys(source, sources.mutants(source))
     every = [
         mutant
@@ -295,7 +297,7 @@ def _judge(
     warnings.simplefilter("ignore")
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         kernels: list[Callable[..., Any]] = []
-        if source.suffix == ".cu":
+        if source.suffix in sources.CUDA:
             _keep_builds_in(folder)
         try:
             for i, subject in enumerate(subjects):

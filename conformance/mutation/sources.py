@@ -15,8 +15,7 @@ from conformance.mutation import cuda, jit
 from conformance.mutation.mutant import Mutant
 from conformance.targets import TargetError
 
-# What a launcher may read from its own folder.
-_BESIDE = ("*.cu", "*.cuh", "*.h", "*.hpp")
+CUDA = (".cu", ".cuh", ".h", ".hpp")  # what a launcher may read from its own folder
 
 
 def source(kernels: Sequence[Callable[..., Any]]) -> Path:
@@ -38,7 +37,7 @@ def source(kernels: Sequence[Callable[..., Any]]) -> Path:
 def mutants(source: Path) -> Iterator[Mutant]:
     """The mutants of a source file, by its kind."""
     text = source.read_text(encoding="utf-8")
-    yield from cuda.mutants(text) if source.suffix == ".cu" else jit.mutants(text)
+    yield from cuda.mutants(text) if source.suffix in CUDA else jit.mutants(text)
 
 
 def load(kernel: Callable[..., Any], source: Path, text: str, folder: Path) -> Callable[..., Any]:
@@ -48,8 +47,8 @@ def load(kernel: Callable[..., Any], source: Path, text: str, folder: Path) -> C
     the module takes the place of the original.
     """
     file = _file(kernel)
-    for pattern in _BESIDE:
-        for other in file.parent.glob(pattern):
+    for suffix in CUDA:
+        for other in file.parent.glob(f"*{suffix}"):
             shutil.copy(other, folder / other.name)
     shutil.copy(file, folder / file.name)
     (folder / source.name).write_text(text, encoding="utf-8")

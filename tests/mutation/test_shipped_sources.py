@@ -14,9 +14,25 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("name", GROUPS)
+HEADER = sources.source([subject.kernel for subject in GROUPS["softmax.cu"]]).with_name("packs.cuh")
+WITH_BARRIERS = ["matmul.cu", "matmul_wgmma.cu", "rms_norm.cu"]  # those of softmax.cu are in its header
+
+
+def test_every_source_with_barriers_is_gated():
+    folder = HEADER.parent
+    texts = {path.name: [m.kind for m in sources.mutants(path)] for path in folder.glob("*.cu*")}
+    assert sorted(name for name, kinds in texts.items() if "delete" in kinds) == sorted([*WITH_BARRIERS, HEADER.name])
+
+
+@pytest.mark.parametrize("name", WITH_BARRIERS)
 def test_a_barrier_that_is_missing_is_noticed(name):
     score = mutate(GROUPS[name], kinds=("delete",), examples=4, jobs=1)
+
+    assert not score.survivors, [str(verdict.mutant) for verdict in score.survivors]
+
+
+def test_a_barrier_that_is_missing_in_a_header_is_noticed():
+    score = mutate(GROUPS["softmax.cu"], kinds=("delete",), examples=4, jobs=1, source=HEADER)
 
     assert not score.survivors, [str(verdict.mutant) for verdict in score.survivors]
 
