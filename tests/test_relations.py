@@ -17,12 +17,26 @@ from conformance import Op, check, ops, relations
 OPS = [name for name in ops.__all__ if getattr(ops, name).relations]
 
 
+def rounded_once(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """The reference in float64, rounded: torch's own half-precision kernels on a CPU round and flush as its processor
+    does (bfloat16 subnormals, losses that are added up in bfloat16)."""
+
+    def kernel(*args: Any) -> Any:
+        plain = reference(*args)
+        wide = reference(*(a.double() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args))
+        if isinstance(plain, torch.Tensor):
+            return wide.to(plain.dtype)
+        return tuple(w.to(p.dtype) for w, p in zip(wide, plain, strict=True))
+
+    return kernel
+
+
 @pytest.mark.parametrize("name", OPS)
 def test_torch_keeps_every_relation_of_an_op(name: str) -> None:
     op: Op = getattr(ops, name)
-    # torch's vectorized loops give the last elements of a tensor other bits, its products a row in another batch, and
-    # its bfloat16 product with AMX reads the gap beside a column
-    report = check(op.reference, op, oracles=["relations"], examples=30, batch_invariant=False, layouts="contiguous")
+    # torch's vectorized loops give the last elements of a tensor other bits, and its products a row in another batch
+    kernel = rounded_once(op.reference)
+    report = check(kernel, op, oracles=["relations"], examples=30, batch_invariant=False, layouts="contiguous")
     assert report.ok, [f.summary for f in report.findings]
     assert report.examples
 
