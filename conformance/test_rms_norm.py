@@ -26,8 +26,10 @@ test_rms_norm_cuda_block_float = rms_norm.conformance(
 test_rms_norm_cuda_block_double = rms_norm.conformance(
     rms_norm_block, order="tree", dtypes=(torch.float64,), limits={"cols": BLOCK_BYTES // 8}
 )
-test_rms_norm_cuda_long = rms_norm.conformance(
-    rms_norm_long, order="tree", oracles=["launch", "special_values", "determinism"]
+test_rms_norm_cuda_long = rms_norm.conformance(rms_norm_long, order="tree", oracles=["launch", "special_values"])
+# the order of its threads is that of every dtype, and three more take a minute
+test_rms_norm_cuda_long_order = rms_norm.conformance(
+    rms_norm_long, order="tree", dtypes=(torch.float32,), oracles=["determinism"]
 )
 test_rms_norm_cuda_long_rows = long_rows.conformance(rms_norm_cuda, order="tree", oracles=["launch", "special_values"])
 test_rms_norm_cuda_longer_rows = longer_rows.conformance(

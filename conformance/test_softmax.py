@@ -29,8 +29,10 @@ test_softmax_cuda_block_float = softmax.conformance(
 test_softmax_cuda_block_double = softmax.conformance(
     softmax_block, order="tree", dtypes=(torch.float64,), limits={"cols": BLOCK_BYTES // 8}
 )
-test_softmax_cuda_long = softmax.conformance(
-    softmax_long, order="tree", oracles=["launch", "special_values", "determinism"]
+test_softmax_cuda_long = softmax.conformance(softmax_long, order="tree", oracles=["launch", "special_values"])
+# the order of its threads is that of every dtype, and three more take a minute
+test_softmax_cuda_long_order = softmax.conformance(
+    softmax_long, order="tree", dtypes=(torch.float32,), oracles=["determinism"]
 )
 test_softmax_cuda_long_rows = long_rows.conformance(softmax_cuda, order="tree", oracles=["launch", "special_values"])
 test_softmax_cuda_longer_rows = longer_rows.conformance(
