@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import signal
 import tempfile
 import time
@@ -34,6 +35,8 @@ Fate = Literal["killed", "survived", "equivalent", "invalid"]
 SECONDS = 600.0
 # Calls of each test id before as many as were asked for: most mutants fail in the first few.
 _QUICK = 10
+# Of absolute paths in a verdict, which is kept: a mutant lies in another folder in each run.
+_FOLDERS = re.compile(r"(?<![\w./])/(?:[^/\s():]+/)+")
 # What says that a kernel was never run: the compiler of a CUDA source refused the text.
 _COMPILER = ("CompileError", "CompilationError")
 
@@ -308,6 +311,8 @@ def _judge(
             answer: dict[str, Any] = {"fate": "invalid", "note": f"{type(error).__name__}: {error}"[:300]}
         else:
             answer = _search(subjects, kernels, examples, seed)
+            if "note" in answer:
+                answer["note"] = _FOLDERS.sub("", answer["note"])
     sending.send_bytes(json.dumps(answer).encode())
     sending.close()
     os._exit(0)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -30,6 +31,7 @@ def test_the_mask_of_the_store_is_missed_by_an_oracle_that_says_so(score):
 
     assert verdicts["unmask"].fate == "killed"
     assert verdicts["unmask"].oracle == "bounds"
+    assert re.search(r" at \w+\.py:\d+: ", verdicts["unmask"].note), verdicts["unmask"].note  # no folder of this run
     assert score.ratio == 1.0
     assert not score.survivors
 
