@@ -187,3 +187,20 @@ def test_a_launcher_that_does_not_end_is_a_crash_at_its_line(monkeypatch):
     assert finding.oracle == "crash"
     assert "the launcher had not ended" in finding.summary
     assert any(f"test_launch.py:{first + k})" in finding.summary for k in (2, 3)), finding.summary
+
+
+def test_a_kernel_that_raises_where_torch_has_no_value_either_is_right():
+    largest = Op(lambda x: x.amax(-1), {"x": kst.tensors("rows", "cols", dtypes=(torch.float32,))}, name="largest")
+
+    def refuses(x):
+        if x.shape[-1] == 0:
+            raise ValueError("x has no columns")
+        return x.amax(-1)
+
+    def refuses_no_rows(x):
+        if x.shape[0] == 0:
+            raise ValueError("x has no rows")
+        return refuses(x)
+
+    assert check(refuses, largest, oracles=["launch"]).ok
+    assert {f.oracle for f in check(refuses_no_rows, largest, oracles=["launch"]).findings} == {"crash"}
