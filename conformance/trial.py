@@ -138,7 +138,14 @@ class Trial:
         if self._expected is not None and self._expected[0] is launch:
             return self._expected[1]
         arguments = self.op.reference_arguments(launch.call, launch.values)
-        plain = self.reference(arguments)
+        try:
+            plain = self.reference(arguments)
+        except OpError as error:
+            empty = [name for name, size in launch.call.sizes.items() if size == 0]
+            if not empty:
+                raise
+            given = ", ".join(f"{name!r}: kst.sizes(min=1)" for name in empty)
+            raise OpError(f"{error}; no axis of 0 is drawn with axes={{{given}}}") from error
         aliases = self._aliases
         result = Expected(plain, self._enclose(arguments, plain), aliases)
         self._expected = (launch, result)

@@ -204,3 +204,9 @@ def test_a_kernel_that_raises_where_torch_has_no_value_either_is_right():
 
     assert check(refuses, largest, oracles=["launch"]).ok
     assert {f.oracle for f in check(refuses_no_rows, largest, oracles=["launch"]).findings} == {"crash"}
+
+
+def test_a_reference_that_refuses_an_empty_axis_is_told_how_to_draw_none():
+    largest = Op(lambda x: x.amax(-1), {"x": kst.tensors("rows", "cols", dtypes=(torch.float32,))}, name="largest")
+    with pytest.raises(OpError, match=r"no axis of 0 is drawn with axes=.*'cols': kst.sizes\(min=1\)"):
+        check(lambda x: x.new_zeros(x.shape[0]) if x.shape[-1] == 0 else x.amax(-1), largest, oracles=["launch"])
