@@ -37,7 +37,9 @@ def constants(o, B: tl.constexpr):
 def test_constants_are_told_apart_by_type_and_by_the_sign_of_zero():
     o, i = torch.empty(5, 4), torch.arange(4.0)
     constants[(1,)](o, B=4)
-    assert torch.equal(torch.signbit(o[1]), torch.ones(4, dtype=torch.bool))
+    # before 3.9 Triton makes the same null of either zero (`TritonSemantic.scalar_constant`)
+    signed = tuple(int(part) for part in triton.__version__.split(".")[:2]) >= (3, 9)
+    assert torch.equal(torch.signbit(o[1]), torch.full((4,), signed))
     assert torch.equal(o, torch.stack([i * 0, i * 0, i + 1, i + 1.5, i + 1]))
 
 
