@@ -11,7 +11,7 @@ import torch
 from hypothesis.strategies import SearchStrategy
 
 from conformance.failures import AccuracyFailure, ExactFailure, SpecialValuesFailure, WrittenFailure
-from conformance.launch import Launch
+from conformance.launch import Launch, Settings
 from conformance.oracles import (
     accuracy,
     batch_invariance,
@@ -44,11 +44,16 @@ _VALUES: tuple[ModuleType, ...] = (written, accuracy, special_values, exact)
 _WRONG_VALUES = {AccuracyFailure, SpecialValuesFailure, ExactFailure}
 
 
+def _launch_dry(trial: Trial, call: Call) -> None:
+    trial.launch(call, Settings(dry=True))
+
+
 @dataclasses.dataclass(frozen=True)
 class Lane:
     """A test id: which calls are drawn, and what is asked of each.
 
-    `law` says it in a sentence; `skip` gives the reason why the lane does not apply to a trial, None if it does.
+    `law` says it in a sentence; `skip` gives the reason why the lane does not apply to a trial, None if it does. `dry`
+    makes dry launches of what `check` launches on a GPU, for whoever compiles ahead.
     """
 
     id: str
@@ -56,6 +61,7 @@ class Lane:
     draw: Callable[[Trial, torch.dtype | None], SearchStrategy[Any]]
     check: Callable[[Trial, Any], list[Objection]]
     skip: Callable[[Trial], str | None] = lambda trial: None
+    dry: Callable[[Trial, Any], object] = _launch_dry
 
 
 def objections(trial: Trial, launch: Launch, oracles: Sequence[ModuleType]) -> list[Objection]:
@@ -108,8 +114,8 @@ LANES: dict[str, Lane] = {
             batch_invariance.check,
             batch_invariance.skip,
         ),
-        Lane("configs", configs.LAW, _calls("numeric"), configs.check, configs.skip),
-        Lane("relations", relations.LAW, relations.draw, relations.check, relations.skip),
+        Lane("configs", configs.LAW, _calls("numeric"), configs.check, configs.skip, configs.dry),
+        Lane("relations", relations.LAW, relations.draw, relations.check, relations.skip, relations.dry),
         Lane("offsets", huge_strides.LAW, huge_strides.draw, huge_strides.check, huge_strides.skip),
         Lane("refusals", refusals.LAW, refusals.draw, refusals.check, refusals.skip),
     )

@@ -56,6 +56,11 @@ class LaneLike(Protocol):
         """What the lane says of a drawn call."""
         ...
 
+    @property
+    def dry(self) -> Callable[[Trial, Any], object]:
+        """Dry launches of what `check` launches on a GPU."""
+        ...
+
 
 class JudgeError(RuntimeError):
     """A check failed in a child process by no fault of the kernel; the message has the child's traceback."""
@@ -160,7 +165,7 @@ class Judge:
     def compile(self, drawn: Sequence[Any]) -> watch.Counts:
         """Compile what the lane launches for the calls, ahead of them."""
         if self.trial.remote is None:
-            counts = precompile.compile_calls(self.trial, self.lane.id, drawn)
+            counts = precompile.compile_calls(self.trial, self.lane, drawn)
             if lost_device() is None:
                 return counts
             # torch code of the launcher has met what no kernel has written in a dry launch

@@ -15,18 +15,17 @@ import torch
 from conformance import runtime
 from conformance.device import watch
 from conformance.explore import explore
-from conformance.launch import Settings
 from conformance.oracles import configs
 
 if TYPE_CHECKING:
-    from conformance.device.judge import Judge
+    from conformance.device.judge import Judge, LaneLike
     from conformance.lanes import Lane
     from conformance.trial import Trial
 
 # Triton's front end is Python, so that more threads than this wait for its lock (a kernel spends a tenth of its compile
 # time there).
 _MOST = 16
-_NOT_LAUNCHED = frozenset({"refusals", "offsets"})
+NOT_LAUNCHED = frozenset({"refusals", "offsets"})
 
 
 def threads() -> int:
@@ -42,7 +41,7 @@ def prepare(judge: Judge, lane: Lane, dtype: torch.dtype | None, *, examples: in
     """
     trial = judge.trial
     share = (dtype, lane.id == configs.ID)
-    if runtime.current() != "gpu" or lane.id in _NOT_LAUNCHED or share in trial.compiled_for:
+    if runtime.current() != "gpu" or lane.id in NOT_LAUNCHED or share in trial.compiled_for:
         return
     trial.compiled_for.add(share)
     watch.totals().add(judge.compile(calls(trial, lane, dtype, examples=examples, seed=seed)))
@@ -60,10 +59,9 @@ def calls(trial: Trial, lane: Lane, dtype: torch.dtype | None, *, examples: int,
     return drawn
 
 
-def compile_calls(trial: Trial, lane: str, drawn: Sequence[Any]) -> watch.Counts:
+def compile_calls(trial: Trial, lane: LaneLike, drawn: Sequence[Any]) -> watch.Counts:
     """What was compiled, in this process, of what the lane launches for the calls."""
     with watch.compiling(threads()) as counts:
         for each in drawn:
-            for settings in configs.dry_launches(each) if lane == configs.ID else (Settings(dry=True),):
-                trial.launch(each, settings)
+            lane.dry(trial, each)
     return counts

@@ -146,8 +146,8 @@ def _answer(trial: Any, request: dict[str, Any]) -> dict[str, Any]:
     from conformance.report.encoding import encode
 
     if request["do"] == "compile":
-        counts = precompile.compile_calls(trial, request["lane"], [*map(verdicts.decode_drawn, request["drawn"])])
-        return {"counts": counts.to_json()}
+        calls = [*map(verdicts.decode_drawn, request["drawn"])]
+        return {"counts": precompile.compile_calls(trial, LANES[request["lane"]], calls).to_json()}
     drawn = verdicts.decode_drawn(request["drawn"])
     if request["do"] == "geometry":
         return {"geometry": encode(trial.launch(drawn, Settings(dry=True)).geometry)}

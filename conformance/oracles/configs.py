@@ -58,9 +58,15 @@ def check(trial: Trial, call: Call) -> list[Objection]:
     return []
 
 
-def dry_launches(call: Call) -> tuple[Settings, ...]:
-    """Dry launches of all that `check` launches on a GPU, for whoever compiles ahead."""
-    return Settings(dry=True, tune=True, seed=_seed(call)), Settings(dry=True, compiler=_options(call))
+def dry(trial: Trial, call: Call) -> None:
+    """Make dry launches of all that `check` launches on a GPU.
+
+    The configs of a tuned kernel are not launched with other numbers of warps: the accumulators of a large tile do not
+    fit into the registers of few warps, and its compiler takes minutes to spill them.
+    """
+    tuned = trial.launch(call, Settings(dry=True, tune=True, seed=_seed(call)))
+    if tuned.configs < 2:
+        trial.launch(call, Settings(dry=True, compiler=_options(call)))
 
 
 def _seed(call: Call) -> int:

@@ -59,9 +59,8 @@ def check(trial: Trial, drawn: Related | Call) -> list[Objection]:
         return []
     relation = asked[drawn.relation]
     axes = trial.op.argument_axes()
-    # what is transformed cannot lie in an expanded layout, so neither may the original
     tensors = drawn.call.tensors
-    settings = Settings(contiguous=any(0 in t.layout.strides for t in tensors.values()))
+    settings = _settings(drawn.call)
     original: Values | None = {name: t.values.fill(t.shape, t.dtype) for name, t in tensors.items()}
     if relation.prepare is not None:
         original = relation.prepare(original or {}, axes)
@@ -84,6 +83,16 @@ def check(trial: Trial, drawn: Related | Call) -> list[Objection]:
     if difference:
         return [Objection(RelationsFailure, LAW, f"{relation.law} {difference[0]}", notes=difference)]
     return []
+
+
+def dry(trial: Trial, drawn: Related) -> None:
+    """Make a dry launch of the call as `check` lays it out."""
+    trial.launch(drawn.call, dataclasses.replace(_settings(drawn.call), dry=True))
+
+
+def _settings(call: Call) -> Settings:
+    # what is transformed cannot lie in an expanded layout, so neither may the original
+    return Settings(contiguous=any(0 in t.layout.strides for t in call.tensors.values()))
 
 
 def _exact(trial: Trial, relation: Relation, base: Launch) -> bool:

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import functools
+
 import ending
 import pytest
 import torch
 
+import kernels_triton
 from conformance import case
 from conformance.device import isolation, policy, precompile, watch
 from conformance.device.judge import Judge, Remote
 from conformance.device.policy import Policy
 from conformance.lanes import LANES
+from conformance.ops import matmul
 from conformance.trial import Trial
 
 
@@ -47,16 +51,36 @@ def test_a_kernel_that_ends_the_process_while_it_compiles_is_judged_all_the_same
     assert Judge(trial, LANES["launch"], process=process)(drawn[0]) == []
 
 
-def test_a_lane_compiles_what_it_launches(monkeypatch):
-    dry = []
-    trial = Trial(ending.copy, ending.correct)
-    monkeypatch.setattr(trial, "launch", lambda call, settings: dry.append(settings))
-    drawn = precompile.calls(trial, LANES["launch"], torch.float32, examples=2, seed=0)
-    precompile.compile_calls(trial, "launch", drawn)
-    assert [(s.dry, s.tune) for s in dry] == [(True, False)] * 2
-    dry.clear()
-    precompile.compile_calls(trial, "configs", drawn)
-    assert [(s.dry, s.tune, len(s.compiler)) for s in dry] == [(True, True, 0), (True, False, 2)] * 2
+def compiled(monkeypatch, trial, lane, examples):
+    """The dry launches that compile what the lane's first calls launch: the settings of each, and its record."""
+    made = []
+    launch = trial.launch
+
+    def keep(call, settings):
+        made.append((settings, launch(call, settings)))
+        return made[-1][1]
+
+    monkeypatch.setattr(trial, "launch", keep)
+    drawn = precompile.calls(trial, LANES[lane], torch.float32, examples=examples, seed=0)
+    precompile.compile_calls(trial, LANES[lane], drawn)
+    return made
+
+
+@pytest.mark.parametrize("lane", sorted(set(LANES) - precompile.NOT_LAUNCHED - {"configs"}))
+def test_a_lane_compiles_what_it_launches(lane, monkeypatch):
+    made = compiled(monkeypatch, Trial(matmul, kernels_triton.matmul), lane, examples=3)
+    assert [settings.dry for settings, _ in made] == [True] * 3
+
+
+def test_configs_compiles_the_tuning_call_and_another_number_of_warps(monkeypatch):
+    made = compiled(monkeypatch, Trial(matmul, kernels_triton.matmul), "configs", examples=2)
+    assert [(s.dry, s.tune, len(s.compiler)) for s, _ in made] == [(True, True, 0), (True, False, 2)] * 2
+
+
+def test_a_tuned_kernel_is_compiled_with_the_warps_of_its_configs_alone(monkeypatch):
+    made = compiled(monkeypatch, Trial(matmul, functools.partial(kernels_triton.matmul, tune=True)), "configs", 5)
+    assert {len(s.compiler) for s, done in made if done.geometry} == {0}
+    assert any(done.configs > 1 for _, done in made)
 
 
 @pytest.mark.parametrize("lane", ["refusals", "offsets"])
