@@ -128,7 +128,7 @@ class CupyBackend:
                 device = value.device
         with torch.cuda.device(device), cupy.cuda.Device(device.index):
             kernel = self._kernel(handle, name, device.index, shared)
-            with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            with cupy.cuda.Stream.from_external(_TorchStream()):
                 kernel(grid, block, tuple(map(_raw, args)), shared_mem=shared)
 
     def _kernel(self, handle: tuple[str, tuple[str, ...]], name: str, device: int, shared: int) -> Any:
@@ -142,6 +142,14 @@ class CupyBackend:
         if shared > DEFAULT_SHARED_BYTES and kernel.max_dynamic_shared_size_bytes < shared:
             kernel.max_dynamic_shared_size_bytes = shared
         return kernel
+
+
+class _TorchStream:
+    """torch's current stream, by the protocol through which CuPy takes foreign streams."""
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol's version, and the stream's handle."""
+        return 0, torch.cuda.current_stream().cuda_stream
 
 
 def _raw(value: torch.Tensor | np.generic) -> object:

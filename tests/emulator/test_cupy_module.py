@@ -132,6 +132,8 @@ def test_launcher_may_take_torchs_stream_and_allocate_with_cupy(cupy: Any) -> No
     out = cupy.empty((3,), dtype=cupy.float32)
     with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
         cupy.RawKernel(SOURCE, "f")((1,), (1,), (out, np.float32(0.5), 3, 4))
+    with cupy.cuda.Stream.from_external(torch.cuda.current_stream()) as stream:
+        stream.synchronize()
     assert cupy.asnumpy(out).tolist() == [0.5, 3, 4]
     assert (out.shape, out.dtype, out.nbytes, len(out)) == ((3,), np.dtype("f4"), 12, 3)
     assert cupy.zeros_like(out).get().sum() == 0
