@@ -114,6 +114,7 @@ def run(
             progress=progress,
             shrink=xfail is None,  # nobody reads the call of a failure that is known
             stop_at_first=stop_at_first,
+            clock=judge.clock,
         )
     except runtime.ToolMissing as missing:
         result.skipped = str(missing)

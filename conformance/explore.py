@@ -90,6 +90,7 @@ def explore(
     progress: Callable[[], None] | None = None,
     shrink: bool = True,
     stop_at_first: bool = False,
+    clock: Callable[[], float] = time.process_time,
 ) -> Exploration:
     """Every kind of objection within `examples` calls drawn from `seed`, each shrunk by itself.
 
@@ -97,7 +98,8 @@ def explore(
 
     One failing property hides the others, since a test ends at its first exception. So the first pass only collects,
     and one more pass for each kind found starts from its call, shrinks that kind and ignores the rest. With
-    `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk.
+    `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk. `clock` gives the seconds
+    that the calls have cost, where that is not the computing of this process.
     """
     result = Exploration()
     extra, until = 0 if stop_at_first else _AFTER_FIRST, math.inf
@@ -127,8 +129,8 @@ def explore(
             if progress is not None:
                 progress()
             if result.found:
-                until = min(until, time.process_time() + _SHRINK_SECONDS)
-            if result.examples == examples or (result.found and (extra == 0 or time.process_time() > until)):
+                until = min(until, clock() + _SHRINK_SECONDS)
+            if result.examples == examples or (result.found and (extra == 0 or clock() > until)):
                 raise _Enough("as many as were asked for")
 
     try:

@@ -89,3 +89,18 @@ def test_calls_of_many_choices_are_not_drawn_in_vain():
 
     assert explore(calls, lambda numbers: [], examples=20, seed=0).examples == 20
     assert len(drawn) < 30
+
+
+def test_the_search_for_other_kinds_ends_by_the_clock_of_what_calls_cost():
+    spent = 0.0
+
+    def check(n):
+        nonlocal spent
+        spent += 15.0  # a kernel that hangs elsewhere, for which this process only waits
+        return [objection(BoundsFailure)]
+
+    waited = explore(st.integers(0, 10_000), check, examples=100, seed=0, shrink=False, clock=lambda: spent)
+    computed = explore(st.integers(0, 10_000), check, examples=100, seed=0, shrink=False)
+
+    assert waited.examples == 3
+    assert computed.examples == 21

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -38,7 +39,7 @@ _OWN: dict[str, type[ConformanceFailure]] = {
 # Seconds for all variants of a kernel; each takes 0.05 to 0.5 s of one core (measured on an H200).
 _COMPILE_SECONDS = 240.0
 # Once a kernel has hung, a call may take this many times the longest that ended, and at least a second: shrinking meets
-# many hangs, and each costs all of that.
+# many hangs, and each costs all of that. The first call in a process loads the kernel, and may take that time twice more.
 _PATIENCE = 20.0
 _LEAST_SECONDS = 1.0
 
@@ -73,8 +74,10 @@ class Remote:
         self._setup = isolation.describe(trial)
         self._key = f"trial {next(_numbers)}"
         self._process = process or isolation.process()
+        self.hung_seconds = 0.0  # how long calls that hung were waited for
         self._slowest = 0.0
-        self._hung = False
+        self._slowest_first = 0.0
+        self._replaced = -1
         self._process.add(self._key, self._setup)
 
     def check(self, trial: Trial, lane: str, drawn: Any) -> list[Objection] | Objection:
@@ -107,14 +110,16 @@ class Remote:
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any] | Objection:
         self._process.add(self._key, self._setup)  # nothing unless an interrupt has ended the processes
+        first, self._replaced = self._process.replaced != self._replaced, self._process.replaced
         limit = policy.current().hang_seconds
-        if self._hung:
-            limit = min(limit, max(_LEAST_SECONDS, _PATIENCE * self._slowest))
+        if self.hung_seconds:
+            loading = 2 * self._slowest_first if first else 0.0
+            limit = min(limit, max(_LEAST_SECONDS, _PATIENCE * self._slowest) + loading)
         try:
             answer = self._process.call(self._key, request, limit)
         except isolation.Ended as ended:
-            self._hung = self._hung or ended.hung
             if ended.hung:
+                self.hung_seconds += limit
                 return verdicts.hang(limit, ended.output)
             if ended.garbled is not None:
                 return verdicts.garbled(ended.garbled, ended.output)
@@ -126,7 +131,11 @@ class Remote:
         if "error" in answer:
             raise JudgeError(f"{answer['error']}\n{answer.get('traceback', '')}")
         compiling = watch.Counts.from_json(answer["counts"]).compile_seconds if "counts" in answer else 0.0
-        self._slowest = max(self._slowest, answer["seconds"] - compiling)
+        seconds = answer["seconds"] - compiling
+        if first:
+            self._slowest_first = max(self._slowest_first, seconds)
+        else:
+            self._slowest = max(self._slowest, seconds)
         return answer
 
 
@@ -172,6 +181,11 @@ class Judge:
             _device_lost[0] = True
             self._move()
         return watch.Counts() if self.trial.remote is None else self.trial.remote.compile(self.lane.id, drawn)
+
+    def clock(self) -> float:
+        """The seconds that calls have cost: what this process has computed, and waited for calls that hung elsewhere."""
+        waited = 0.0 if self.trial.remote is None else self.trial.remote.hung_seconds
+        return time.process_time() + waited
 
     def _here(self, drawn: Any) -> tuple[list[Objection], str | None]:
         with watch.counting() as counts:

@@ -74,6 +74,15 @@ def test_a_kernel_that_does_not_end_is_ended_with_a_python_stack(kernel, process
     assert judged(SMALL) == []
 
 
+def test_the_cost_of_calls_counts_the_wait_for_one_that_hangs(process):
+    judged = judge(ending.loops, process)
+    assert judged(SMALL) == []
+    before, computed = judged.clock(), time.process_time()
+    judged(LARGE)
+    assert judged.clock() - before >= policy.current().hang_seconds
+    assert time.process_time() - computed < policy.current().hang_seconds
+
+
 def test_a_segmentation_fault_leaves_the_python_stack_as_a_note(process):
     (objection,) = judge(ending.segfault, process)(LARGE)
     assert any("in segfault" in note for note in objection.notes)
