@@ -98,8 +98,8 @@ def explore(
 
     One failing property hides the others, since a test ends at its first exception. So the first pass only collects,
     and one more pass for each kind found starts from its call, shrinks that kind and ignores the rest. With
-    `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk. `clock` gives the seconds
-    that the calls have cost, where that is not the computing of this process.
+    `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk. `clock` gives the
+    seconds that the calls have cost, where that is not the computing of this process.
     """
     result = Exploration()
     extra, until = 0 if stop_at_first else _AFTER_FIRST, math.inf

@@ -39,7 +39,7 @@ _OWN: dict[str, type[ConformanceFailure]] = {
 # Seconds for all variants of a kernel; each takes 0.05 to 0.5 s of one core (measured on an H200).
 _COMPILE_SECONDS = 240.0
 # Once a kernel has hung, a call may take this many times the longest that ended, and at least a second: shrinking meets
-# many hangs, and each costs all of that. The first call in a process loads the kernel, and may take that time twice more.
+# many hangs, and each costs all of that. The first call in a process loads the kernel: twice its time is added.
 _PATIENCE = 20.0
 _LEAST_SECONDS = 1.0
 
@@ -183,7 +183,7 @@ class Judge:
         return watch.Counts() if self.trial.remote is None else self.trial.remote.compile(self.lane.id, drawn)
 
     def clock(self) -> float:
-        """The seconds that calls have cost: what this process has computed, and waited for calls that hung elsewhere."""
+        """The seconds that calls have cost: this process's computing, and its waiting for calls that hung elsewhere."""
         waited = 0.0 if self.trial.remote is None else self.trial.remote.hung_seconds
         return time.process_time() + waited
 
