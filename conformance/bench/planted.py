@@ -13,7 +13,7 @@ SIGNATURE = 'extern "C" __global__ void kernel(const float* x, float* out, int n
 
 @dataclasses.dataclass(frozen=True)
 class Planted:
-    """`body` with FAULT replaced by `fault` must give an event of `kind`, and by `cure` none.
+    """`signature` and `body` with FAULT replaced by `fault` must give an event of `kind`, and by `cure` none.
 
     The kernel takes an input of `SIZE` floats, an output of as many with the role `out`, and `SIZE`.
     """
@@ -31,7 +31,7 @@ class Planted:
 
     def source(self, text: str) -> str:
         """The kernel with a text (`fault` or `cure`) in its place."""
-        return f"{self.signature} {{\n{self.body.replace('FAULT', text)}\n}}"
+        return f"{self.signature} {{\n{self.body}\n}}".replace("FAULT", text)
 
 
 FAULTS = {
@@ -63,6 +63,24 @@ FAULTS = {
         "<=",
         "<",
         "index 4 is outside an array of type 'float [4]'",
+    ),
+    "an overrun of a row of a thread's own array": Planted(
+        Kind.ARRAY_INDEX,
+        "float a[2][4]; for (int r = 0; r < 2; r++) for (int i = 0; i FAULT n / 16; i++) a[r][i] = x[i];"
+        "out[threadIdx.x] = a[1][threadIdx.x % 4];",
+        "<=",
+        "<",
+        "index 4 is outside an array of type 'float [4]'",
+    ),
+    "an overrun in a template": Planted(
+        Kind.ARRAY_INDEX,
+        "out[threadIdx.x] = last<4>(x);",
+        "<=",
+        "<",
+        "index 4 is outside an array of type 'float [4]'",
+        signature="template <int N> __device__ float last(const float* x) { float a[2][N];"
+        " for (int r = 0; r < 2; r++) for (int i = 0; i FAULT N; i++) a[r][i] = x[i]; return a[1][N - 1]; }\n"
+        + SIGNATURE,
     ),
     "a plain read of what others add to": Planted(
         Kind.DATA_RACE,

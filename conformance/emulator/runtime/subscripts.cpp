@@ -1,6 +1,6 @@
 // Indices outside an array of known length: the callback that -fsanitize=bounds plants, its only one; libubsan is not
 // linked. It alone sees arrays that the compiler knows to be a thread's own. Shared and global memory is checked where
-// it is accessed, and there `tile[0][i]` may walk through all rows.
+// it is accessed; subscripts.py says which subscripts count.
 #include "machine.h"
 
 namespace {
