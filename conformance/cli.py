@@ -134,7 +134,9 @@ def check(
 @click.option("--seed", default=0, show_default=True, type=int, help="Where the calls, and a sample, come from.")
 @click.option("--sample", type=click.IntRange(1), help="Judge only so many mutants, drawn at random.")
 @click.option("--jobs", type=click.IntRange(1), help="Mutants at a time; by default one for each core.")
-@click.option("--seconds", default=600.0, show_default=True, help="A mutant that takes longer counts as killed.")
+@click.option(
+    "--seconds", default=600.0, show_default=True, help="CPU time; a mutant that takes longer counts as killed."
+)
 @click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, as `check` takes it.")
 @click.option("--equivalents", type=click.Path(exists=True, dir_okay=False), help="JSON: file to edit to reason.")
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write every verdict.")

@@ -32,14 +32,18 @@ _LAUNCHES = {
 }
 
 
-def subjects() -> list[list[Subject]]:
-    """The shipped kernels as conformance/test_*.py test them, those of one source together."""
+def subjects() -> dict[Path, list[Subject]]:
+    """Each shipped source with the kernels that it is judged by, as conformance/test_*.py test them: for a header,
+    those of every `.cu` that includes it."""
     items = soak.items()
     found: dict[Path, list[Subject]] = {}
     for trial in dict.fromkeys(item.trial for item in items):
         subject = _subject([item for item in items if item.trial is trial])
-        found.setdefault(sources.source([subject.kernel]), []).append(subject)
-    return list(found.values())
+        source = sources.source([subject.kernel])
+        found.setdefault(source, []).append(subject)
+        for header in sources.headers(source) if source.suffix in sources.CUDA else ():
+            found.setdefault(header, []).append(subject)
+    return dict(sorted(found.items()))
 
 
 def _subject(items: Sequence[soak.Item]) -> Subject:
@@ -69,17 +73,19 @@ def main(
     """Judge the mutants that have no verdict in the JSON file, print each, and write the file and the page; the process
     ends with status 1 for a survivor.
 
-    `only` chooses sources by their kernels' names, `sample` so many mutants of each; `fresh` forgets what is known.
+    `only` chooses sources by their paths, `sample` so many mutants of each; `fresh` forgets what is known.
     """
     console = Console(stderr=True, soft_wrap=True)
     path = Path(json_path)
     known = {} if fresh or not path.exists() else verdicts(json.loads(path.read_text(encoding="utf-8")))
-    groups = list(subjects())
-    scores = [mutate(group, sample=0, known=known) for group in groups]
-    for i, group in enumerate(groups):
-        if only in group[0].name:
+    groups = subjects()
+    scores = [mutate(group, source=source, sample=0, known=known) for source, group in groups.items()]
+    for i, (source, group) in enumerate(groups.items()):
+        if only in f"{source.parent.name}/{source.name}":
             progress = functools.partial(_note, console=console, path=path, scores=scores, place=i)
-            scores[i] = mutate(group, examples=examples, sample=sample, jobs=jobs, known=known, progress=progress)
+            scores[i] = mutate(
+                group, source=source, examples=examples, sample=sample, jobs=jobs, known=known, progress=progress
+            )
     _write(path, scores)
     if any(score.survivors for score in scores):
         raise SystemExit(1)
@@ -104,7 +110,7 @@ def _write(path: Path, scores: list[Score]) -> None:
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), default=str(RECORD), show_default=True,
               help="The file of verdicts, read first.")  # fmt: skip
 @click.option("--examples", default=100, show_default=True, help="Calls for each test id.")
-@click.option("--only", default="", help="Sources whose kernels' names contain this, such as kernels_triton.")
+@click.option("--only", default="", help="Sources whose paths contain this, such as kernels_triton or softmax.cu.")
 @click.option("--sample", type=int, help="So many mutants of each source, drawn at random.")
 @click.option("--jobs", type=int, help="Mutants at a time; by default one for each core.")
 @click.option("--fresh", is_flag=True, help="Judge every mutant, also those that the file has a verdict of.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,3 +32,8 @@ def edit(text: str, kind: str, start: int, end: int, after: str) -> Mutant:
     before = text[start:end]
     filled = after + "\n" * (before.count("\n") - after.count("\n"))
     return Mutant(kind, text.count("\n", 0, start) + 1, before, after, text[:start] + filled + text[end:])
+
+
+def digest(mutant: Mutant) -> str:
+    """A name of the mutant's text, under which its verdict is remembered."""
+    return hashlib.sha256(mutant.text.encode()).hexdigest()[:16]

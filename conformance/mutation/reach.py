@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 
 from conformance.emulator.source import without_comments
@@ -40,7 +41,8 @@ def definitions(text: str) -> list[Definition]:
     return found
 
 
-def reached(text: str, launches: str) -> list[Definition]:
+@functools.lru_cache(maxsize=64)
+def reached(text: str, launches: str) -> tuple[Definition, ...]:
     """The definitions that a kernel named by the regular expression runs; those of no function are always among them.
 
     >>> kernel = 'extern "C" __global__ void '
@@ -55,7 +57,7 @@ def reached(text: str, launches: str) -> list[Definition]:
         words = {w for d in every if d.name in used for w in re.findall(r"\w+", plain[d.start : d.end])}
         more = used | (words & known)
         if more == used:
-            return [d for d in every if d.name in used]
+            return tuple(d for d in every if d.name in used)
         used = more
 
 

@@ -6,8 +6,8 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from conformance.mutation.gate import Fate, Score, Verdict, digest
-from conformance.mutation.mutant import Mutant
+from conformance.mutation.mutant import Mutant, digest
+from conformance.mutation.verdict import Fate, Score, Verdict
 
 _FATES: tuple[Fate, ...] = ("killed", "survived", "equivalent", "invalid")
 _FIELDS = ("fate", "oracle", "test", "examples", "seconds", "note")
@@ -16,7 +16,6 @@ _FIELDS = ("fate", "oracle", "test", "examples", "seconds", "note")
 def line_of(verdict: Verdict) -> str:
     """The verdict on one line: fate, by whom, line and edit.
 
-    >>> from conformance.mutation.mutant import Mutant
     >>> line_of(Verdict(Mutant("drop", 7, "a & b", "a", ""), "killed", "bounds", "float32-launch", 3))
     'killed      line 7: drop: `a & b` -> `a`  [bounds in float32-launch, 3 examples]'
     """
@@ -81,8 +80,8 @@ def markdown(scores: Sequence[Score], command: str) -> str:
         "",
         f"Made by `{command}`. Each mutant is a shipped kernel with one edit, judged by the suite in",
         "the interpreter or the emulator until the first finding, with seed 0. The score is killed over killed and",
-        "survived; mutants that change nothing that a caller can see are listed with the reason. The seconds are those",
-        "that the mutants took, added up.",
+        "survived; mutants that change nothing that a caller can see are listed with the reason. The seconds of CPU",
+        "time are those of all mutants together.",
         "",
         "| source | mutants | judged | killed | survived | equivalent | invalid | score | seconds |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",

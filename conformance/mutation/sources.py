@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import operator
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from conformance.mutation.mutant import Mutant
 from conformance.targets import TargetError
 
 CUDA = (".cu", ".cuh", ".h", ".hpp")  # what a launcher may read from its own folder
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 def source(kernels: Sequence[Callable[..., Any]]) -> Path:
@@ -32,6 +34,17 @@ def source(kernels: Sequence[Callable[..., Any]]) -> Path:
     (file,) = files
     beside = file.with_suffix(".cu")
     return beside if beside.is_file() else file
+
+
+def headers(source: Path) -> list[Path]:
+    """The files that a CUDA source includes by `#include "name"`, and those that they include: each before the files
+    that include it."""
+    found: list[Path] = []
+    for name in _INCLUDE.findall(source.read_text(encoding="utf-8")):
+        path = (source.parent / name).resolve()
+        if path.is_file():
+            found += [each for each in (*headers(path), path) if each not in found]
+    return found
 
 
 def mutants(source: Path) -> Iterator[Mutant]:

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import re
+import signal
 
 import pytest
 
 import kernels_triton
 from conformance.mutation import Mutant, Subject, mutate
+from conformance.mutation.child import Child
 from conformance.mutation.equivalents import RECORD, keys, load
-from conformance.mutation.gate import _Child
 from conformance.mutation.report import document, markdown, text
 from conformance.mutation.sources import mutants
 from conformance.ops import vector_add
@@ -36,13 +38,30 @@ def test_the_mask_of_the_store_is_missed_by_an_oracle_that_says_so(score):
     assert not score.survivors
 
 
-@pytest.mark.parametrize(("body", "oracle"), [("import os; os.abort()", "crash"), ("while True: pass", "hang")])
-def test_a_mutant_that_ends_its_process_or_never_ends_is_killed(body, oracle):
+@pytest.mark.parametrize(
+    ("body", "oracle", "note"),
+    [
+        ("import os; os.abort()", "crash", "signal 6"),
+        ("while True: pass", "hang", "no end after 1 s of computing"),
+        ("import time; time.sleep(1000)", "hang", "no end after 15 s of waiting"),
+    ],
+)
+def test_a_mutant_that_ends_its_process_or_never_ends_is_killed(body, oracle, note):
     text = SOURCE.read_text().replace("    check_tensors(", f"    {body}\n    check_tensors(", 1)
     mutant = Mutant("none", 1, "", "", text)
-    verdict = _Child([SUBJECT], SOURCE, mutant, examples=1, seed=0, seconds=3.0).verdict()
+    verdict = Child([SUBJECT], SOURCE, mutant, examples=1, seed=0, seconds=1.0).verdict()
 
-    assert (verdict.fate, verdict.oracle) == ("killed", oracle)
+    assert (verdict.fate, verdict.oracle, verdict.note) == ("killed", oracle, note)
+
+
+def test_time_in_which_a_mutant_does_not_run_is_no_hang():
+    mutant = Mutant("none", 1, "", "", SOURCE.read_text())
+    child = Child([SUBJECT], SOURCE, mutant, examples=1, seed=0, seconds=60.0)
+    os.kill(child._process, signal.SIGSTOP)  # as on a machine with other load
+    assert not child.done()
+    os.kill(child._process, signal.SIGCONT)
+
+    assert child.verdict().fate == "survived"
 
 
 def test_an_unchanged_kernel_that_fails_is_refused():
