@@ -294,15 +294,16 @@ def bench(name: str, json_path: str | None, launches: int | None, identity: int 
 
 @main.command()
 @click.option("--minutes", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), help="How long.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes side by side; by default one for each core.")
 @click.option("--seed", type=int, help="Of the first round; by default a new one, which is printed.")
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Add the counts to this list of runs.")
 @click.option("--findings", type=click.Path(file_okay=False), default=".conformance/findings", show_default=True,
               help="Where findings are saved.")  # fmt: skip
 @clear_errors
-def soak(minutes: float, seed: int | None, json_path: str | None, findings: str) -> None:
+def soak(minutes: float, jobs: int | None, seed: int | None, json_path: str | None, findings: str) -> None:
     """Judge the kernels that ship, which are right, with ever new seeds: any finding is a fault.
 
-    Exit code 1 where an oracle objects. Ctrl-C ends the soak and keeps its counts.
+    Exit code 1 where an oracle objects or a process is lost. Ctrl-C ends the soak and keeps its counts.
     """
     from conformance import runtime
     from conformance import soak as soaking
@@ -311,19 +312,29 @@ def soak(minutes: float, seed: int | None, json_path: str | None, findings: str)
 
     runtime.select()
     with Session() as session:
-        done = soaking.soak(60 * minutes, seed=seed, progress=session.progress)
+
+        def progress(name: str, so_far: soaking.Soak) -> None:
+            session.progress(name, so_far.examples)
+
+        jobs = jobs or os.cpu_count() or 1
+        if jobs == 1:
+            done = soaking.soak(60 * minutes, seed=seed, progress=progress)
+        else:
+            done = soaking.soak_in_parallel(60 * minutes, jobs, seed=seed, progress=progress)
     paths, unsaved = save_findings(done.findings, findings)
     for finding, path in zip(done.findings, paths, strict=True):
         click.echo(render(finding) + (f"\nSaved as {path}\n" if path is not None else "\n"))
     if unsaved:
         click.echo(f"warning: {unsaved}", err=True)
+    for line in done.lost:
+        click.echo(f"lost: {line}")
     click.echo(
         f"{done.examples:,} examples in {done.seconds / 60:.1f} minutes over {done.items} test ids, {done.rounds} "
         f"rounds from seed {done.seed}: {len(done.findings)} findings{', interrupted' if done.interrupted else ''}"
     )
     if json_path is not None:
         soaking.append(json_path, done)
-    _leave(FINDINGS if done.findings else OK)
+    _leave(FINDINGS if done.findings or done.lost else OK)
 
 
 @main.command()

@@ -1,15 +1,23 @@
-"""A soak: the kernels that ship, which are right, judged with ever new seeds; whatever is found is a fault."""
+"""A soak: the kernels that ship, which are right, judged with ever new seeds; whatever is found is a fault.
+
+Several processes soak side by side, each with seeds of its own.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
 import json
+import multiprocessing
 import pkgutil
 import random
+import signal
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
+from multiprocessing import connection
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +32,8 @@ from conformance.trial import Trial
 
 # Calls for each test id in a round: few, so that a short soak still comes to every kernel.
 EXAMPLES = 25
-
-Progress = Callable[[str, int], None]
+# More rounds than a process gets through, so that no two processes have a seed in common.
+_SEEDS_APART = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +52,10 @@ class Item:
 
 @dataclasses.dataclass
 class Soak:
-    """What a soak has counted: `examples` calls judged in `rounds` whole rounds over `items` test ids, and findings."""
+    """What a soak has counted: `examples` calls judged in `rounds` whole rounds over `items` test ids, and findings.
+
+    `lost` says of each process that ended before its time how it ended, and in which test id.
+    """
 
     seed: int
     items: int
@@ -52,7 +63,9 @@ class Soak:
     rounds: int = 0
     seconds: float = 0.0
     findings: list[Finding] = dataclasses.field(default_factory=list)
+    lost: list[str] = dataclasses.field(default_factory=list)
     interrupted: bool = False
+    jobs: int = 1
 
     def record(self) -> dict[str, Any]:
         """The counts as the JSON values that are kept of a run."""
@@ -63,13 +76,19 @@ class Soak:
             "device": versions.pop("device"),
             "versions": versions,
             "seed": self.seed,
+            "jobs": self.jobs,
             "ids": self.items,
             "rounds": self.rounds,
             "examples": self.examples,
             "seconds": round(self.seconds, 1),
             "findings": len(self.findings),
+            "lost": len(self.lost),
             "interrupted": self.interrupted,
         }
+
+
+Progress = Callable[[str, Soak], None]
+"""What is told of a soak: the test id that is judged next, and the counts so far."""
 
 
 def items() -> list[Item]:
@@ -119,7 +138,7 @@ def _round(
         if time.perf_counter() > deadline:
             break
         if progress is not None:
-            progress(item.name, done.examples)
+            progress(item.name, done)
         outcome = case.run(item.trial, LANES[item.lane], item.dtype, examples=examples, seed=seed)
         done.examples += outcome.result.examples
         done.findings += outcome.findings
@@ -129,6 +148,102 @@ def _round(
             done.interrupted = True
             break
     return failed
+
+
+class _Process:
+    """A process that soaks, as the one that started it sees it."""
+
+    def __init__(self, seconds: float, seed: int, examples: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        kind = runtime.current(), runtime.stock()
+        self._process: BaseProcess = context.Process(
+            target=_serve, args=(theirs, kind, seconds, seed, examples), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self.at = "its start"
+        self.done = Soak(seed, 0)
+
+    def take(self) -> bool:
+        """Take the next message; False where none will come."""
+        try:
+            message = self.connection.recv()
+        except EOFError:
+            self._process.join()
+            self.done.lost.append(f"a process ended with status {self._process.exitcode} in {self.at}")
+            return False
+        if isinstance(message, Soak):
+            self.done = message
+            return False
+        self.at, self.done = message
+        return True
+
+    def stop(self) -> None:
+        """Ask the process to end after the test id that it is at."""
+        try:
+            self.connection.send("stop")
+        except OSError:
+            return  # it has ended
+
+
+def _serve(parent: Connection, kind: tuple[runtime.Runtime, bool], seconds: float, seed: int, examples: int) -> None:
+    """The work of one process: soak, and send the counts after each test id and at the end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the one that started this asks to stop
+    torch.set_num_threads(1)
+    runtime.select(kind[0], stock=kind[1])
+
+    def progress(name: str, done: Soak) -> None:
+        parent.send((name, done))
+        if parent.poll():  # asked to stop, or nobody is there any more
+            raise KeyboardInterrupt
+
+    parent.send(soak(seconds, seed=seed, examples=examples, progress=progress))
+
+
+def soak_in_parallel(
+    seconds: float,
+    jobs: int,
+    *,
+    seed: int | None = None,
+    examples: int = EXAMPLES,
+    progress: Progress | None = None,
+) -> Soak:
+    """The counts of that many processes together, each of which soaks with seeds of its own; see `soak`."""
+    first = random.SystemRandom().randrange(2**31) if seed is None else seed
+    started = time.perf_counter()
+    processes = [_Process(seconds, first + k * _SEEDS_APART, examples) for k in range(jobs)]
+    waiting = {process.connection: process for process in processes}
+    interrupted = False
+    while waiting:
+        try:
+            for ready in connection.wait(list(waiting)):
+                process = waiting[ready]  # type: ignore[index]  # `wait` gives back what it was given
+                if not process.take():
+                    del waiting[process.connection]
+                elif progress is not None:
+                    progress(process.at, _together(first, processes))
+        except KeyboardInterrupt:
+            interrupted = True
+            for process in waiting.values():
+                process.stop()
+    done = _together(first, processes)
+    done.seconds, done.interrupted = time.perf_counter() - started, done.interrupted or interrupted
+    return done
+
+
+def _together(seed: int, processes: list[_Process]) -> Soak:
+    counts = [process.done for process in processes]
+    return Soak(
+        seed,
+        max(each.items for each in counts),
+        examples=sum(each.examples for each in counts),
+        rounds=sum(each.rounds for each in counts),
+        findings=[finding for each in counts for finding in each.findings],
+        lost=[line for each in counts for line in each.lost],
+        interrupted=any(each.interrupted for each in counts),
+        jobs=len(counts),
+    )
 
 
 def append(path: str | Path, done: Soak) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,7 @@ from click.testing import CliRunner
 import strategies as kst
 from conformance import Op, soak
 from conformance.cli import FINDINGS, OK, main
-from conformance.soak import Item
+from conformance.soak import Item, Soak
 from conformance.trial import Trial
 
 DOUBLE = Op(lambda x: x * 2, {"x": kst.tensors("n", dtypes=(torch.float32,))}, name="double")
@@ -35,7 +39,7 @@ def items(*kernels: object) -> list[Item]:
 
 
 def run(*options: str) -> tuple[int, str]:
-    result = CliRunner().invoke(main, ["soak", "--minutes", "0.02", *options])
+    result = CliRunner().invoke(main, ["soak", "--minutes", "0.02", "--jobs", "1", *options])
     return result.exit_code, result.output
 
 
@@ -70,6 +74,63 @@ def test_an_interrupt_keeps_the_counts(tmp_path: Path, monkeypatch: pytest.Monke
     assert code == OK
     assert "interrupted" in output
     assert json.loads((tmp_path / "soak.json").read_text())[0]["interrupted"]
+
+
+def counts(parent: Connection, kind: object, seconds: float, seed: int, examples: int) -> None:
+    parent.send(("an id", Soak(seed, items=3, examples=7)))
+    parent.send(Soak(seed, items=3, examples=examples, rounds=2))
+
+
+def leaves(parent: Connection, kind: object, seconds: float, seed: int, examples: int) -> None:
+    parent.send(("an id", Soak(seed, items=3, examples=7)))
+    os._exit(5)
+
+
+def waits_to_be_stopped(parent: Connection, kind: object, seconds: float, seed: int, examples: int) -> None:
+    parent.send(("an id", Soak(seed, items=3, examples=7)))
+    parent.recv()
+    parent.send(Soak(seed, items=3, examples=8, interrupted=True))
+
+
+def test_processes_side_by_side_have_seeds_of_their_own_and_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(soak, "_serve", counts)
+    done = soak.soak_in_parallel(1.0, 2, seed=5, examples=25, progress=lambda at, so_far: told.append(at))
+    assert (done.seed, done.items, done.examples, done.rounds, done.jobs) == (5, 3, 50, 4, 2)
+    assert (done.lost, done.interrupted) == ([], False)
+    assert told == ["an id"] * 2
+
+
+def test_a_process_that_ends_is_named_with_what_it_had_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "_serve", leaves)
+    done = soak.soak_in_parallel(1.0, 1, seed=5)
+    assert done.examples == 7
+    assert done.lost == ["a process ended with status 5 in an id"]
+
+
+def test_an_interrupt_asks_the_processes_to_stop_and_keeps_their_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(at: str, so_far: Soak) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(soak, "_serve", waits_to_be_stopped)
+    done = soak.soak_in_parallel(60.0, 1, seed=5, progress=interrupt)
+    assert (done.examples, done.interrupted, done.lost) == (8, True, [])
+
+
+def test_a_process_sends_what_it_counted_and_stops_when_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "items", lambda: items(right))
+    handler = signal.getsignal(signal.SIGINT)
+    ours, theirs = multiprocessing.Pipe()
+    ours.send("stop")
+    try:
+        soak._serve(theirs, ("interpret", False), 60.0, 5, 10)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    name, so_far = ours.recv()
+    assert (name.rpartition("[")[2], so_far.seed) == ("any-launch]", 5)
+    assert ours.recv().interrupted
 
 
 def test_ids_that_are_expected_to_fail_are_left_out() -> None:
