@@ -323,14 +323,3 @@ def intercept(allocations: Allocations) -> Iterator[Allocations]:
         yield allocations
     finally:
         _state.allocations = before
-
-
-@contextlib.contextmanager
-def paused() -> Iterator[None]:
-    """Let torch allocate as usual inside the block: for observers that run torch code of their own in a launch."""
-    before = getattr(_state, "allocations", None)
-    _state.allocations = None
-    try:
-        yield
-    finally:
-        _state.allocations = before

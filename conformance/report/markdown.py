@@ -31,7 +31,7 @@ def _verdict(reports: Sequence[Report]) -> str:
     seconds = sum(result.seconds for report in reports for result in report.results)
     plural = "s" if len(reports) != 1 else ""
     text = (
-        f"{examples:,} examples over {len(reports)} kernel{plural} in {seconds:,.0f} s of judging; test ids: {ids}; "
+        f"{examples:,} examples over {len(reports)} kernel{plural} in {seconds:,.0f} s of judging; cases (a dtype and a lane): {ids}; "
         f"findings: {findings}."
     )
     interrupted = any(report.interrupted for report in reports)
@@ -67,7 +67,7 @@ def _cell(result: CaseResult | None) -> str:
 def _skips(reports: Sequence[Report]) -> Iterator[str]:
     reasons = Counter(result.skipped for report in reports for result in report.results if result.skipped is not None)
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
-        yield f"- {count} test ids: {_escape(reason)}"
+        yield f"- {count} cases: {_escape(reason)}"
     if not reasons:
         yield "Nothing was skipped."
 

@@ -26,7 +26,7 @@ def test_versions_device_skips_and_findings_are_listed() -> None:
     text = build(reports())
     assert "## interpret: a CPU" in text
     assert "torch 2.13.0" in text
-    assert "- 5 test ids: no C++ compiler &lt;g++> on the path" in text
+    assert "- 5 cases: no C++ compiler &lt;g++> on the path" in text
     assert "- **bounds** softmax / softmax_triton: x is read beyond its last element" in text
 
 
