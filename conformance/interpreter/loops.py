@@ -2,13 +2,14 @@
 
 It takes the type of the bounds, has `.to()` and `.dtype`, and computes as every scalar does: `//` and `%` truncate
 towards zero, `/` gives a float, a sum wraps. (`tl.static_range` is unrolled, and its variable is a Python integer for
-the compiler, too.) What the tape asks of the bounds is how often the loop runs: launches that differ in a bound and
-not in the number of iterations replay one tape.
+the compiler, too.) What the tape asks of the bounds is how often the loop runs, and where the loop can be rolled
+(`rolling`) not even that.
 """
 
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import triton.language as tl
 import triton.runtime.interpreter as stock
 
+from conformance.interpreter import rolling
 from conformance.interpreter.builder import Array, Builder, numpy_dtype
 
 
@@ -77,6 +79,8 @@ def loop(builder: Builder, function: Callable[..., Iterable[Any]], *values: Any,
         _constant(builder, k, dtype) if k is not None else b.to(dtype) for k, b in zip(known, bounds, strict=True)
     ]
     count = builder.recording.emit(_iterations, [s.handle for s in scalars], tl.int64)
+    if rolling.wanted(builder, sys._getframe(1)):
+        return rolling.roll(builder, scalars[0], scalars[2], count)
     times = builder.recording.guard(count, int)
     if start is not None and step is not None:
         return (_constant(builder, start + i * step, dtype) for i in range(times))

@@ -26,25 +26,27 @@ from conformance.watchdog import Deadline, HangError, Watchdog
 MOST_OPERATIONS = 2_000_000
 
 Operation = Callable[..., Any]
+# operation, input slots, output slot, slots freed before it
+Step = tuple[Operation, tuple[int, ...], int, tuple[int, ...]]
 
 
 class Node:
     """The operations from one guard to the next, and the children by the guard's value.
 
-    `steps` are (operation, input slots, output slot, slots freed before it); `constants` has one entry for each slot
-    that the node adds, None where an operation fills it.
+    `constants` has one entry for each slot that the node adds, None where an operation fills it; `extra` is what a
+    recording has decided, for the next one that takes the same path.
     """
 
     __slots__ = ("base", "children", "constants", "extra", "guard", "kind", "parent", "recorded", "steps", "value")
 
     def __init__(self, parent: Node | None, value: Any, base: int) -> None:
         self.parent, self.value, self.base = parent, value, base
-        self.steps: list[tuple[Operation, tuple[int, ...], int, tuple[int, ...]]] = []
+        self.steps: list[Step] = []
         self.constants: list[Any] = []
-        self.extra: dict[int, Any] = {}
+        self.extra: dict[Any, Any] = {}
         self.children: dict[Any, Node] = {}
         self.guard: int | None = None
-        self.kind: type = int
+        self.kind: Callable[[Any], Any] = int
         self.recorded = False
 
     def clear(self) -> None:
@@ -55,7 +57,7 @@ class Node:
     def prune(self, effects: set[int]) -> None:
         """Take out what gives a value that nobody uses, for a node in which a kernel ends: a loop's last advance."""
         needed: set[int] = set()
-        kept: list[tuple[Operation, tuple[int, ...], int, tuple[int, ...]]] = []
+        kept: list[Step] = []
         for operation, inputs, output, freed in reversed(self.steps):
             if output in effects or output in needed:
                 needed.update(inputs)
@@ -93,6 +95,7 @@ class Handle:
         """The value of every program, for printing and for Triton code that looks at it."""
         recording = self.recording
         recording.asked += 1
+        recording.seen += 1
         value: np.ndarray[Any, Any] = recording.values[self.slot]
         return value
 
@@ -132,6 +135,7 @@ class Recording:
         self.freed: list[int] = []
         self.widest = 1
         self.asked = 0  # how often a value was looked at
+        self.seen = 0  # how often one that a launch may change, in another way than by a guard
         self.effects: set[int] = set()  # slots of the operations that do more than to give a value
         path: list[Node] = []
         node: Node | None = batch.node
@@ -157,32 +161,44 @@ class Recording:
         constant = not effect and bool(inputs)
         for handle in inputs:
             constant = constant and handle.constant
-        slot, node = self.next, self.node
-        self.next += 1
+        slot = self.next
         if self.live:
-            values = self.values
-            slots = tuple([h.slot for h in inputs])
-            result = operation(*[values[s] for s in slots])
-            values.append(result)
             if shape:
                 self.widest = max(self.widest, math.prod(shape))
+            slots = tuple([h.slot for h in inputs])
             if constant:
-                node.constants.append(result)
+                values = self.values
+                result = operation(*[values[s] for s in slots])
+                values.append(result)
+                self.node.constants.append(result)
+                self.next += 1
             else:
-                node.constants.append(None)
-                node.steps.append((operation, slots, slot, tuple(self.freed)))
-                self.freed.clear()
-                if effect:
-                    self.effects.add(slot)
-                if len(values) > MOST_OPERATIONS:
-                    raise HangError(f"no end after {MOST_OPERATIONS} operations")
-                if not len(values) & 255:
-                    self.machine.check_time()
+                self.step(operation, slots, effect)
         else:
-            self.freed.clear()
+            self.skip()
         handle = Handle(self, slot, dtype, shape)
         handle.constant = constant
         return handle
+
+    def skip(self) -> None:
+        """Go past a step that is on the tape."""
+        self.next += 1
+        self.freed.clear()
+
+    def step(self, operation: Operation, slots: tuple[int, ...], effect: bool) -> None:
+        """Execute and note operation(*values of slots)."""
+        values, node, slot = self.values, self.node, self.next
+        self.next += 1
+        values.append(operation(*[values[s] for s in slots]))
+        node.constants.append(None)
+        node.steps.append((operation, slots, slot, tuple(self.freed)))
+        self.freed.clear()
+        if effect:
+            self.effects.add(slot)
+        if len(values) > MOST_OPERATIONS:
+            raise HangError(f"no end after {MOST_OPERATIONS} operations")
+        if not len(values) & 255:
+            self.machine.check_time()
 
     def constant(self, value: Any, dtype: Any, shape: tuple[int, ...] = ()) -> Handle:
         """The handle of a value that no argument changes."""
@@ -201,8 +217,8 @@ class Recording:
         result.constant, result.base = handle.constant, handle.base or handle
         return result
 
-    def guard(self, handle: Handle, kind: type) -> Any:
-        """The value of a scalar that Python asks for; programs with another value go on later, in their own batch."""
+    def guard(self, handle: Handle, kind: Callable[[Any], Any]) -> Any:
+        """`kind` of a scalar that Python asks for; programs with another value go on later, in their own batch."""
         node = self.node
         self.asked += 1
         if handle.constant:
@@ -230,6 +246,7 @@ class Machine:
         self.recording: Recording | None = None
         self.watchdog = Watchdog()
         self.deadline = Deadline(0.0)
+        self.unrolled: set[tuple[str, int]] = set()  # loops whose iterations differ, by file and line
 
     def check_time(self) -> None:
         """Raise HangError when the launch has used up its time."""
@@ -300,11 +317,16 @@ class Machine:
     def replay(node: Node, values: list[Any]) -> None:
         """Run the operations of one node."""
         values += node.constants
-        for operation, inputs, output, freed in node.steps:
-            for slot in freed:
-                values[slot] = None
-            if len(inputs) == 2:
-                a, b = inputs
-                values[output] = operation(values[a], values[b])
-            else:
-                values[output] = operation(*[values[i] for i in inputs])
+        execute(node.steps, values)
+
+
+def execute(steps: list[Step], values: list[Any]) -> None:
+    """Run steps, one after another."""
+    for operation, inputs, output, freed in steps:
+        for slot in freed:
+            values[slot] = None
+        if len(inputs) == 2:
+            a, b = inputs
+            values[output] = operation(values[a], values[b])
+        else:
+            values[output] = operation(*[values[i] for i in inputs])

@@ -55,10 +55,10 @@ def advanced(x, o, n, B: tl.constexpr):
 
 
 def test_what_nobody_uses_is_taken_off_the_tape():
-    x, o = torch.randn(32), torch.empty(16)
+    x, o = torch.randn(16), torch.empty(16)
     for _ in range(2):
-        advanced[(1,)](x, o, 32, B=16)
-        assert torch.equal(o, x[:16] + x[16:])
+        advanced[(1,)](x, o, 16, B=16)
+        assert torch.equal(o, x)
     (root,) = kernel_of(advanced).roots.values()
     (end,) = root.children.values()
     read = {slot for _, inputs, _, _ in end.steps for slot in inputs}
