@@ -31,8 +31,8 @@ def _verdict(reports: Sequence[Report]) -> str:
     seconds = sum(result.seconds for report in reports for result in report.results)
     plural = "s" if len(reports) != 1 else ""
     text = (
-        f"{examples:,} examples over {len(reports)} kernel{plural} in {seconds:,.0f} s of judging; cases (a dtype and a lane): {ids}; "
-        f"findings: {findings}."
+        f"{examples:,} examples over {len(reports)} kernel{plural} in {seconds:,.0f} s of judging; cases (dtype and "
+        f"lane): {ids}; findings: {findings}."
     )
     interrupted = any(report.interrupted for report in reports)
     said = [text, *(["The run was interrupted."] if interrupted else [])]
