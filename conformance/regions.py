@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 import torch
@@ -72,6 +72,10 @@ class Arena:
     def find(self, tensor: torch.Tensor) -> list[Region]:
         """The regions in the storage of `tensor` (several where arguments alias), empty for an unknown tensor."""
         return self._by_storage.get(tensor.untyped_storage().data_ptr(), [])
+
+    def storages(self) -> Collection[list[Region]]:
+        """The regions, in one list for each storage."""
+        return self._by_storage.values()
 
     def __iter__(self) -> Iterator[Region]:
         return itertools.chain.from_iterable(self._by_storage.values())

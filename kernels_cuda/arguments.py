@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -111,7 +112,7 @@ def rows_of(name: str, x: torch.Tensor) -> dict[str, Any]:
     sizes, (strides,) = collapse(x.shape[:-1], x.stride()[:-1])
     check_axes(name, sizes)
     return {
-        "count": x[..., 0].numel(),
+        "count": math.prod(x.shape[:-1]),
         "columns": x.shape[-1],
         "column_stride": x.stride(-1),
         "dims": len(sizes),

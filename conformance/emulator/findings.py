@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from conformance.emulator.abi import FindingStruct, Report
 from conformance.emulator.library import Library, Variable
-from conformance.emulator.shadow import Shadow, locate
+from conformance.emulator.shadow import Storage, locate
 from conformance.events import Event, Kind, Site
 
 # enum emu_finding_kind of runtime/abi.h, in order
@@ -33,7 +33,7 @@ _TWO_SIDED = (Kind.DATA_RACE, Kind.WRITE_CONFLICT)
 _ACCESS = ("reads", "writes", "atomically updates")
 _PAGE = 4096  # the first page is never mapped
 _FAR = 1 << 20  # a pointer so far away may as well have come from another argument
-Memory = Shadow | Variable  # what a space of the launch stands for
+Memory = Storage | Variable  # what a space of the launch stands for
 
 
 def events(
@@ -58,9 +58,9 @@ def _event(
     argument, index, offset, detail = kernel, None, None, f.text.decode()
     if f.space < len(memory):
         space = memory[f.space]
-        if isinstance(space, Shadow):
-            region, index, offset = locate(space.regions, space.low + f.offset)
-            argument, span = region.name, space.size
+        if isinstance(space, Storage):
+            region, index, offset = locate(space.regions, space.shadow.low + f.offset)
+            argument, span = region.name, space.shadow.size
         else:
             argument, offset, span = space.title, f.offset, space.size
         detail = _detail(kind, f, argument, index, span, grid)

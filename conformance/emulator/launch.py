@@ -14,7 +14,7 @@ import torch
 from conformance.emulator.abi import MAX_SPACES, ORDERS, Launch, Report, SpaceStruct
 from conformance.emulator.findings import Memory, events
 from conformance.emulator.library import DYNAMIC, Library, Variable
-from conformance.emulator.shadow import Shadow, shadows, unknown
+from conformance.emulator.shadow import Storage, storages, unknown
 from conformance.events import Event, Kind
 from conformance.observation import LARGEST_GRID, Geometry, Observation
 
@@ -102,7 +102,7 @@ def launch(
         settings.order = ORDERS[observation.order] if observation else 0
         settings.seed = observation.seed + 1 if observation else 1
         settings.checked, settings.isolated = library.checked, isolated
-        settings.spaces, settings.space = count, ctypes.cast(table, ctypes.POINTER(SpaceStruct))
+        settings.spaces, settings.space = count, ctypes.pointer(table[0])
         settings.seconds = seconds
         report = _report
         library.run(name, values, settings, report)
@@ -111,8 +111,8 @@ def launch(
             found.append(Event(Kind.CRASH, name, _death(report.failed), kernel=name))
         if report.stopped:
             for space in memory:
-                if isinstance(space, Shadow):
-                    space.stopped = True
+                if isinstance(space, Storage):
+                    space.shadow.stopped = True
     if observation is not None:
         observation.events.extend(found)
         observation.float_atomics |= bool(report.float_atomics)
@@ -148,18 +148,23 @@ def _memory(
     library: Library, name: str, args: Sequence[Any], shared: int, observation: Observation | None
 ) -> list[Memory]:
     """What the kernel may touch, in the order of the program's table, which is filled."""
-    known = shadows(observation.arena) if observation else []
+    known = storages(observation.arena) if observation else []
     for parameter, value in zip(library.signature(name).parameters, args, strict=True):
-        # by address: a tensor that went through DLPack has a storage of its own
-        if isinstance(value, torch.Tensor) and not any(shadow.holds(value.data_ptr()) for shadow in known):
-            known.append(unknown(value, parameter.name))
+        if isinstance(value, torch.Tensor):
+            # by address: a tensor that went through DLPack has a storage of its own
+            address = value.data_ptr()
+            for storage in known:
+                if storage.shadow.holds(address):
+                    break
+            else:
+                known.append(unknown(value, parameter.name))
     memory: list[Memory] = [*library.variables, *known]
     if len(memory) >= MAX_SPACES:
         raise LaunchError(
             f"{name}: {len(memory)} tensors and shared arrays are in reach; the emulator checks fewer than {MAX_SPACES}"
         )
-    for i, shadow in enumerate(known, start=len(library.variables)):
-        library.table[i] = shadow.space
+    for i, storage in enumerate(known, start=len(library.variables)):
+        library.table[i] = storage.shadow.space
     if shared or library.dynamic:
         library.table[len(memory)] = library.dynamic_space(shared)
         memory.append(Variable(DYNAMIC, 0, shared, shared=True))

@@ -103,8 +103,8 @@ class Library:
         symbols = json.loads(toolchain.build(f"{self._key}.json", self._write_variables).read_text())
         self.variables = tuple(Variable(*v) for v in symbols)
         full = ELEMENT | INIT | WRITABLE
-        self._states = [np.full(v.size + 16, full, dtype=np.uint8) for v in self.variables]
-        self._dynamic_state = np.full(DYNAMIC_BYTES + 16, full, dtype=np.uint8)
+        self._states = [np.full(v.size, full, dtype=np.uint8) for v in self.variables]
+        self._dynamic_state = np.full(DYNAMIC_BYTES, full, dtype=np.uint8)
 
     @property
     def stateful(self) -> bool:
@@ -138,9 +138,14 @@ class Library:
 
     def dynamic_space(self, size: int) -> SpaceStruct:
         """The structure of `size` bytes of dynamic shared memory."""
-        after = DYNAMIC_BYTES + RED_ZONE - size
+        space = self._dynamic
+        space.bytes, space.margin_high = size, DYNAMIC_BYTES + RED_ZONE - size
+        return space
+
+    @functools.cached_property
+    def _dynamic(self) -> SpaceStruct:
         state = self._dynamic_state.ctypes.data
-        return SpaceStruct(machine.dynamic_shared(), size, RED_ZONE, after, state, 4, SHARED | TRACKED)
+        return SpaceStruct(machine.dynamic_shared(), 0, RED_ZONE, 0, state, 4, SHARED | TRACKED)
 
     def sites(self, addresses: Sequence[int]) -> dict[int, Site | None]:
         """The source lines of return addresses (relative to the library's base), None where the source is not known."""

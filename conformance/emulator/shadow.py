@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,52 +18,52 @@ from conformance.regions import Arena, Region, Role
 class Shadow:
     """The state bytes of the part of one storage that its regions span; lives on `Region.shadow` of each of them.
 
-    `stopped` says that a launch on this memory was abandoned: what is unwritten then means nothing.
+    It holds none of them: a cycle would keep every call's tensors until the garbage collector comes. `stopped` says
+    that a launch on this memory was abandoned: what is unwritten then means nothing.
     """
 
     def __init__(self, regions: Sequence[Region]) -> None:
-        self.regions = tuple(regions)
-        starts = [_start(r.tensor) for r in regions]
-        self.low = min(starts)
-        high = max([start + _span(r.tensor) for start, r in zip(starts, regions, strict=True)])
+        self.count = len(regions)
+        placed = [(region, _start(region.tensor), _span(region.tensor)) for region in regions]
+        self.low = min([start for _, start, _ in placed])
+        high = max([start + span for _, start, span in placed])
         self.size = max(0, high - self.low)
         storage = regions[0].tensor.untyped_storage()
         base = storage.data_ptr()
         self.margins = (self.low - base, max(0, base + storage.nbytes() - high))
-        self.state = _clear(self.size + 16)  # 16: the widest load of states
         self.stopped = False
         self._filled: set[int] = set()
-        for region, start in zip(regions, starts, strict=True):
-            bits = ELEMENT if region.role is Role.IN else ELEMENT | WRITABLE
+        self.state = _clear(self.size)
+        flags, grain = 0, 4
+        for region, start, _ in placed:
+            tensor = region.tensor
+            if region.role is Role.IN:
+                bits = ELEMENT
+            else:
+                bits, flags = ELEMENT | WRITABLE, TRACKED
+            grain = min(grain, tensor.element_size())
             if _holds_values(region):
                 bits |= INIT
                 self._filled.add(id(region))
-            self._mark(region.tensor, start, bits)
+            self._mark(tensor, start, bits)
             if previous := region.shadow if isinstance(region.shadow, Shadow) else None:
-                self._elements(region.tensor)[...] |= previous._elements(region.tensor) & INIT
+                self._elements(tensor)[...] |= previous._elements(tensor) & INIT
             region.shadow = self
+        states = self.state.__array_interface__["data"][0]  # a third of the time of `.ctypes.data`
+        # the structure that the runtime reads
+        self.space = SpaceStruct(self.low, self.size, *self.margins, states, grain, flags)
+        self.begin, self.end = base, high + self.margins[1]  # of the storage
 
     def holds(self, address: int) -> bool:
         """Whether the address lies in the storage."""
-        return self.low - self.margins[0] <= address < self.low + self.size + self.margins[1]
+        return self.begin <= address < self.end
 
-    def refresh(self) -> None:
-        """Take in that a region holds values now (the launcher filled it between two launches)."""
-        for region in self.regions:
+    def refresh(self, regions: Sequence[Region]) -> None:
+        """Take in that one of its regions holds values now (the launcher filled it between two launches)."""
+        for region in regions:
             if id(region) not in self._filled and _holds_values(region):
                 self._mark(region.tensor, _start(region.tensor), INIT)
                 self._filled.add(id(region))
-
-    @functools.cached_property
-    def space(self) -> SpaceStruct:
-        """The structure that the runtime reads."""
-        flags, grain = 0, 4
-        for region in self.regions:
-            grain = min(grain, region.tensor.element_size())
-            if region.role is not Role.IN:
-                flags = TRACKED
-        states = self.state.__array_interface__["data"][0]  # a third of the time of `.ctypes.data`
-        return SpaceStruct(self.low, self.size, *self.margins, states, grain, flags)
 
     def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
         """How many elements of `tensor` hold no value, and the logical index of the first."""
@@ -105,27 +105,33 @@ def _clear(size: int) -> npt.NDArray[np.uint8]:
     return states
 
 
-def shadows(arena: Arena) -> list[Shadow]:
-    """The shadows of all storages of an arena, made where they are missing."""
-    groups: dict[int, list[Region]] = {}
-    for region in arena:
-        groups.setdefault(region.tensor.untyped_storage().data_ptr(), []).append(region)
+class Storage(NamedTuple):
+    """A storage that a launch may touch: the shadow of the part that its regions span, and these."""
+
+    shadow: Shadow
+    regions: Sequence[Region]
+
+
+def storages(arena: Arena) -> list[Storage]:
+    """The storages of an arena; their shadows are made where they are missing."""
     found = []
-    for regions in groups.values():
+    for regions in arena.storages():
         known = regions[0].shadow
-        if isinstance(known, Shadow) and len(known.regions) == len(regions):
-            known.refresh()
-            found.append(known)
+        if isinstance(known, Shadow) and known.count == len(regions):
+            known.refresh(regions)
+            found.append(Storage(known, regions))
         else:
-            found.append(Shadow(regions))
+            found.append(Storage(Shadow(regions), regions))
     return found
 
 
-def unknown(tensor: torch.Tensor, name: str) -> Shadow:
-    """The shadow of a tensor that no arena knows: its whole storage, filled and writable."""
+def unknown(tensor: torch.Tensor, name: str) -> Storage:
+    """The storage of a tensor that no arena knows: all of it is filled and writable."""
     storage = tensor.untyped_storage()
-    flat = torch.empty(0, dtype=torch.uint8).set_(storage)
-    return Shadow([Region(name, flat, Role.SCRATCH, initialized=True)])
+    if tensor.numel() * tensor.element_size() < storage.nbytes() or not tensor.is_contiguous():
+        tensor = torch.empty(0, dtype=torch.uint8).set_(storage)
+    regions = [Region(name, tensor, Role.SCRATCH, initialized=True)]
+    return Storage(Shadow(regions), regions)
 
 
 def unwritten(region: Region) -> tuple[int, tuple[int, ...] | None]:

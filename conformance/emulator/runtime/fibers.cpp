@@ -37,7 +37,44 @@ void *scheduler_stack;
 void (*kernel)(void **);
 void **kernel_args;
 
-void yield() { emu_switch(&fibers[current_fiber].stack_pointer, scheduler_stack); }
+// The lanes of one warp in the order in which they run, each up to where it waits. A lane hands on to the next one itself:
+// a switch by way of the scheduler would take two, and the processor foretells none of their returns.
+struct Turn {
+  u32 lane[WARP], at, n, base;
+  bool any;  // has run
+};
+Turn turn;
+
+// Makes the next lane that can run the current one; false where the scheduler decides.
+inline __attribute__((always_inline)) bool hand_on() {
+  while (!stopping && turn.at < turn.n) {
+    const u32 t = turn.base + turn.lane[turn.at++];
+    Lane &lane = lanes[t];
+    if (lane.state > State::ready) continue;
+    turn.any = true;
+    current = t;
+    threadIdx = lane.index;
+    my_clock = lane.clock[t & 31];
+    report->switches++;
+    return true;
+  }
+  return false;
+}
+
+// Gives the current lane its fiber, a free one for its first run, and the stack that this may write.
+inline __attribute__((always_inline)) void *resume() {
+  Lane &lane = lanes[current];
+  if (lane.state == State::fresh) lane.fiber = free_fibers[--free_count];
+  lane.state = State::ready;
+  current_fiber = lane.fiber;
+  stack_low = uptr(fibers[current_fiber].stack);
+  return fibers[current_fiber].stack_pointer;
+}
+
+void yield() {
+  void **save = &fibers[current_fiber].stack_pointer;
+  emu_switch(save, hand_on() ? resume() : scheduler_stack);
+}
 
 void fiber_main() {
   for (;;) {
@@ -46,9 +83,15 @@ void fiber_main() {
     lanes[current].state = State::done;
     live--;
     warp_running[current / WARP] &= ~(1u << (current & 31));
-    free_fibers[free_count++] = current_fiber;
     complete_warp(current & ~(WARP - 1));  // a warp operation may have waited for this lane alone
-    yield();
+    const bool more = hand_on();
+    free_fibers[free_count++] = current_fiber;
+    if (more && lanes[current].state == State::fresh) {
+      resume();  // takes this very fiber, which starts again
+      continue;
+    }
+    void **save = &fibers[current_fiber].stack_pointer;
+    emu_switch(save, more ? resume() : scheduler_stack);
   }
 }
 
@@ -77,18 +120,13 @@ void make_fibers() {
   }
 }
 
-void run_lane(u32 t) {
-  Lane &lane = lanes[t];
-  current = t;
-  threadIdx = lane.index;
-  my_clock = lane.clock[t & 31];
-  if (lane.state == State::fresh) lane.fiber = free_fibers[--free_count];
-  lane.state = State::ready;
-  current_fiber = lane.fiber;
-  stack_low = uptr(fibers[current_fiber].stack);
-  report->switches++;
-  emu_switch(&scheduler_stack, fibers[current_fiber].stack_pointer);
+// One turn of the lanes of a warp; false where none could run.
+bool run_turn() {
+  turn.at = 0;
+  turn.any = false;
+  if (hand_on()) emu_switch(&scheduler_stack, resume());
   stack_low = 0;
+  return turn.any;
 }
 }  // namespace
 

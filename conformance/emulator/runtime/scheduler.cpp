@@ -98,21 +98,16 @@ void begin_block_state() {
 
 void run_block() {
   begin_block_state();
-  u32 warp_order[WARP], lane_order[WARP];
+  u32 warp_order[WARP];
   while (live && !stopping) {
     visit(warp_order, warps);
     for (u32 i = 0; i < warps; i++) {
-      const u32 base = warp_order[i] * WARP, n = threads - base < WARP ? threads - base : WARP;
+      turn.base = warp_order[i] * WARP;
+      turn.n = threads - turn.base < WARP ? threads - turn.base : WARP;
       for (bool any = true; any;) {
-        any = false;
-        visit(lane_order, n);
-        for (u32 j = 0; j < n; j++) {
-          if (lanes[base + lane_order[j]].state > State::ready) continue;
-          run_lane(base + lane_order[j]);
-          any = true;
-          if (stopping) return;
-        }
-        if (!any) any = answer_masks(base, n);
+        visit(turn.lane, turn.n);
+        any = run_turn() || answer_masks(turn.base, turn.n);
+        if (stopping) return;
       }
     }
     if (!live) return;

@@ -24,14 +24,24 @@ EMU_MIXED(long, long long, long long) EMU_MIXED(long long, long, long long)
 EMU_MIXED(int, long, long) EMU_MIXED(long, int, long)
 EMU_MIXED(unsigned, unsigned long long, unsigned long long) EMU_MIXED(unsigned long long, unsigned, unsigned long long)
 #undef EMU_MIXED
-EMU_INLINE float min(float a, float b) { return __builtin_fminf(a, b); }
-EMU_INLINE float max(float a, float b) { return __builtin_fmaxf(a, b); }
-EMU_INLINE double min(double a, double b) { return __builtin_fmin(a, b); }
-EMU_INLINE double max(double a, double b) { return __builtin_fmax(a, b); }
-EMU_INLINE double min(float a, double b) { return __builtin_fmin(a, b); }
-EMU_INLINE double max(float a, double b) { return __builtin_fmax(a, b); }
-EMU_INLINE double min(double a, float b) { return __builtin_fmin(a, b); }
-EMU_INLINE double max(double a, float b) { return __builtin_fmax(a, b); }
+// A NaN gives way to a number. Not libm's: kernels of rows call these for every element, and a call costs more than they do.
+#define EMU_EXTREME(name, T, compares)                      \
+  extern "C" EMU_INLINE T name(T a, T b) noexcept {         \
+    const T either = a compares b ? a : b;                  \
+    return b != b ? a : either;                             \
+  }
+EMU_EXTREME(fminf, float, <) EMU_EXTREME(fmaxf, float, >) EMU_EXTREME(fmin, double, <) EMU_EXTREME(fmax, double, >)
+#undef EMU_EXTREME
+EMU_INLINE float fmin(float a, float b) { return fminf(a, b); }
+EMU_INLINE float fmax(float a, float b) { return fmaxf(a, b); }
+EMU_INLINE float min(float a, float b) { return fminf(a, b); }
+EMU_INLINE float max(float a, float b) { return fmaxf(a, b); }
+EMU_INLINE double min(double a, double b) { return fmin(a, b); }
+EMU_INLINE double max(double a, double b) { return fmax(a, b); }
+EMU_INLINE double min(float a, double b) { return fmin((double)a, b); }
+EMU_INLINE double max(float a, double b) { return fmax((double)a, b); }
+EMU_INLINE double min(double a, float b) { return fmin(a, (double)b); }
+EMU_INLINE double max(double a, float b) { return fmax(a, (double)b); }
 
 extern "C" {
 #define EMU_LIBM(name) double name(double) noexcept; float name##f(float) noexcept;
@@ -40,7 +50,7 @@ extern "C" {
   F(exp) F(exp2) F(expm1) F(log) F(log2) F(log10) F(log1p) F(sqrt) F(cbrt) F(fabs) F(sin) F(cos) F(tan) F(asin) \
   F(acos) F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(erf) F(erfc) F(tgamma) F(lgamma)        \
   F(floor) F(ceil) F(trunc) F(round) F(rint) F(nearbyint) F(logb)
-#define EMU_EACH2(F) F(pow) F(fmod) F(atan2) F(hypot) F(fmin) F(fmax) F(fdim) F(copysign) F(nextafter) F(remainder)
+#define EMU_EACH2(F) F(pow) F(fmod) F(atan2) F(hypot) F(fdim) F(copysign) F(nextafter) F(remainder)
 EMU_EACH1(EMU_LIBM)
 EMU_EACH2(EMU_LIBM2)
 double fma(double, double, double) noexcept;

@@ -66,8 +66,8 @@ EMU_INLINE float emu_odd(double d) {
   EMU_INLINE bool __hge(H a, H b) { return a >= b; }                                                           \
   EMU_INLINE bool __hisnan(H a) { return (float)a != (float)a; }                                               \
   EMU_INLINE int __hisinf(H a) { return __builtin_isinf((float)a) ? ((float)a > 0 ? 1 : -1) : 0; }             \
-  EMU_INLINE H __hmax(H a, H b) { return H(__builtin_fmaxf((float)a, (float)b)); }                             \
-  EMU_INLINE H __hmin(H a, H b) { return H(__builtin_fminf((float)a, (float)b)); }                             \
+  EMU_INLINE H __hmax(H a, H b) { return H(fmaxf((float)a, (float)b)); }                             \
+  EMU_INLINE H __hmin(H a, H b) { return H(fminf((float)a, (float)b)); }                             \
   EMU_INLINE H __hmax_nan(H a, H b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmax(a, b); }               \
   EMU_INLINE H __hmin_nan(H a, H b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmin(a, b); }               \
   EMU_INLINE H hexp(H a) { return H(expf(a)); }                                                                \
