@@ -15,12 +15,11 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import FlakyFailure, StopTest
-from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
+from conformance.batches import BACKEND, Batch, Batches, Choices, Single
 from conformance.failures import ConformanceFailure
 from conformance.oracles.objection import Objection
-from strategies.choices import FAR, Data, entry
 
 # Examples drawn after the first objection, in search of other kinds: faults that come together show within a few. A
 # kernel that hangs takes its time in most of them, so they end, as shrinking does, when their seconds are over: of
@@ -30,18 +29,11 @@ _AFTER_FIRST = 20
 # millisecond, so nearly every shrink ends by itself long before.
 _SHRINK_SECONDS = 20.0
 
-# Calls in one of Hypothesis's own examples, which costs about as much as drawing and judging two or three small calls;
-# the first is the simplest, the last the most usual. A climb changes a choice at a time, and takes one call a time.
-_SIZES = (1, 2, 4, *[16] * 13)
-_ONE = (1,)
-
 # new objects that make Python look for reference cycles; by default 700, which is every second example
 _OBJECTS = 20_000
 
 Check = Callable[[Any], list[Objection]]
 Kind = type[ConformanceFailure]
-Choices = tuple[Any, ...]
-Batch = tuple[tuple[Any, Choices], ...]
 
 
 @dataclasses.dataclass
@@ -136,16 +128,16 @@ def explore(
     try:
         with contextlib.suppress(_Enough), _rare_collections():
             if target is None:
-                batches = _Batches(strategy, _SIZES, lambda: examples - result.examples)
-                _run(batches, collect, _settings(examples, Phase.generate, backend=_BACKEND), seed)
-            else:
+                batches = Batches(strategy, lambda: examples - result.examples)
+                _run(batches, collect, _settings(examples, Phase.generate, backend=BACKEND), seed)
+            else:  # a climb changes a choice at a time, and takes one call a time
                 settings = _settings(examples, Phase.generate, Phase.target)
-                _run(_Batches(strategy, _ONE), collect, settings, seed)
+                _run(Single(strategy), collect, settings, seed)
         if broken:
             raise broken[0]
         if shrink and not stop_at_first:
             for kind, drawn in choices.items():
-                _shrink(_Batches(strategy, _ONE), check, kind, result.found, drawn, seed)
+                _shrink(Single(strategy), check, kind, result.found, drawn, seed)
     except KeyboardInterrupt:
         result.interrupted = True
     return result
@@ -190,49 +182,6 @@ def _shrink(
     # `found` holds the last call that was judged: Hypothesis replays the smallest at the end
     with contextlib.suppress(_Objected, FlakyFailure, StopTest):
         _run(strategy, body, _settings(1, Phase.reuse, Phase.shrink, database=_Start(choices)), seed)
-
-
-class _Batches(SearchStrategy[Batch]):
-    """A strategy of calls, as many as one of `sizes` says and not more than `left`, each with the choices behind it."""
-
-    def __init__(
-        self, strategy: SearchStrategy[Any], sizes: tuple[int, ...], left: Callable[[], int] = lambda: max(_SIZES)
-    ) -> None:
-        super().__init__()
-        self._strategy = strategy
-        self._sizes = sizes
-        self._left = left
-
-    def do_draw(self, data: Data) -> Batch:
-        """A batch of calls."""
-        batch = []
-        for _ in range(max(1, min(entry(data, self._sizes), self._left()))):
-            start = len(data.nodes)
-            # not data.draw: Hypothesis copies one drawn part of an example over another, and would repeat whole calls
-            call = self._strategy.do_draw(data)
-            batch.append((call, tuple([node.value for node in data.nodes[start:]])))
-            if data.length > data.max_length // 2:
-                break  # an example has a largest size, and calls of the ops that ship are a fiftieth of it
-        return tuple(batch)
-
-
-class _Even(HypothesisProvider):
-    """Draws the entries of tables evenly, and everything else as Hypothesis does.
-
-    Its own provider comes to the same numbers, by a distribution that it first has to cut to the table, and an engine
-    that asks another one for its examples neither repeats parts of an example in the next nor looks for examples that
-    are as small as can be: with tables, those are calls that have been judged (a third of the calls that it drew).
-    """
-
-    def draw_integer(self, min_value: int | None = None, max_value: int | None = None, **options: Any) -> int:
-        """An integer between the bounds."""
-        if min_value != FAR or max_value is None or self._random is None:
-            return super().draw_integer(min_value, max_value, **options)
-        return FAR + int(self._random.random() * (max_value - FAR + 1))
-
-
-_BACKEND = "conformance"
-AVAILABLE_PROVIDERS[_BACKEND] = _Even
 
 
 class _Start(ExampleDatabase):

@@ -13,7 +13,7 @@ from hypothesis.strategies import SearchStrategy
 
 from strategies import fills
 from strategies.axes import Axis, Frame, dimension
-from strategies.choices import Data, entry, integer, refuse
+from strategies.choices import Data, TableStrategy, entry, integer, refuse
 from strategies.descriptions import TensorDescription
 from strategies.dtypes import Dtypes, name_of
 from strategies.layouts import LAYOUTS, Plan, check_layouts, plans
@@ -148,7 +148,7 @@ def _plan_rows(kinds: tuple[tuple[int, tuple[str, ...]], ...]) -> tuple[tuple[Pl
     return tuple([simple] * (3 * len(rows) // 7) + rows)
 
 
-class CallStrategy(SearchStrategy[Call]):
+class CallStrategy(TableStrategy[Call]):
     """A Hypothesis strategy of calls; made by `calls`."""
 
     def __init__(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hypothesis.errors import InvalidArgument
+from hypothesis.strategies import SearchStrategy
 
 if TYPE_CHECKING:
     from hypothesis.internal.conjecture.data import ConjectureData
@@ -34,6 +35,11 @@ def integer(data: Data, low: int, high: int) -> int:
     a large size must not save the choices that depend on it. `high - low` must stay below 2**20.
     """
     return data.draw_integer(FAR, FAR + high - low, shrink_towards=FAR) - FAR + low
+
+
+class TableStrategy(SearchStrategy[T]):
+    """A strategy that draws table entries and strategies alone: of its data it needs `draw_integer` and `draw`, so that
+    who has another source of evenly drawn integers need not ask Hypothesis for each."""
 
 
 def entry(data: Data, table: Sequence[T]) -> T:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from hypothesis.strategies import SearchStrategy
 
-from strategies.choices import Data, entry, refuse
+from strategies.choices import Data, TableStrategy, entry, refuse
 
 
-class ConfigStrategy(SearchStrategy[dict[str, object]]):
+class ConfigStrategy(TableStrategy[dict[str, object]]):
     """A strategy of configs; made by `configs`."""
 
     def __init__(self, choices: dict[str, tuple[object, ...]]) -> None:

@@ -6,12 +6,12 @@ from typing import TypeVar
 
 from hypothesis.strategies import SearchStrategy
 
-from strategies.choices import Data, entry, refuse, weighted
+from strategies.choices import Data, TableStrategy, entry, refuse, weighted
 
 T = TypeVar("T")
 
 
-class Table(SearchStrategy[T]):
+class Table(TableStrategy[T]):
     """A strategy of the entries of a table, the simplest first."""
 
     def __init__(self, table: tuple[T, ...], text: str) -> None:

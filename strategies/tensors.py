@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 
 from strategies import fills
 from strategies.axes import Axis, Dimension, Frame, dimension
-from strategies.choices import Data, entry, integer, refuse
+from strategies.choices import Data, TableStrategy, entry, integer, refuse
 from strategies.descriptions import TensorDescription, repeat
 from strategies.domains import REAL, Domain
 from strategies.domains import integers as whole
@@ -50,7 +50,7 @@ class TensorSpec:
         return (self.into,) if isinstance(self.into, str) else ()
 
 
-class TensorStrategy(SearchStrategy[TensorDescription]):
+class TensorStrategy(TableStrategy[TensorDescription]):
     """A Hypothesis strategy of tensor descriptions; `calls` reads its `spec` and draws several of them together."""
 
     def __init__(self, spec: TensorSpec, text: str, axes: Mapping[str, Axis], max_elements: int) -> None:

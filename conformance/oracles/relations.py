@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance import balls
@@ -18,6 +17,7 @@ from conformance.oracles.objection import Objection
 from conformance.relations import Axes, Relation, Values
 from conformance.trial import Trial
 from strategies import Call
+from strategies.choices import Data, TableStrategy, entry
 
 LAW = "The metamorphic relations that the op declares hold: exactly, or within the sum of the bounds of both calls."
 
@@ -28,6 +28,19 @@ class Related:
 
     call: Call
     relation: str
+
+
+class RelatedStrategy(TableStrategy[Related]):
+    """A strategy of calls, each with one of the names of `relations`, the first the simplest."""
+
+    def __init__(self, calls: SearchStrategy[Call], relations: tuple[str, ...]) -> None:
+        super().__init__()
+        self._calls = calls
+        self._relations = relations
+
+    def do_draw(self, data: Data) -> Related:
+        """A call and a name."""
+        return Related(data.draw(self._calls), entry(data, self._relations))
 
 
 def skip(trial: Trial) -> str | None:
@@ -45,7 +58,7 @@ def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Related]:
     """A call and one of the op's relations."""
     promises = trial.promises
     calls = trial.op.calls(dtype=dtype, layouts=promises.layouts, limits=dict(promises.limits))
-    return st.builds(Related, calls, st.sampled_from(list(_asked(trial))))
+    return RelatedStrategy(calls, tuple(_asked(trial)))
 
 
 def check(trial: Trial, drawn: Related | Call) -> list[Objection]:
