@@ -1,0 +1,82 @@
+"""How the command ends: threads, interrupts, exits and faults."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from commands import OPS, REFERENCE_THAT_EXITS, check, run, start
+
+from conformance.cli import FINDINGS, OK, UNUSABLE
+
+
+def test_a_kernel_that_ends_the_process_is_objected_to(folder: Path) -> None:
+    process = start(folder, "ends_the_process", "--examples", "5")
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == FINDINGS, stderr
+    assert "the kernel ended the process that judged it (exit code 0)" in stderr
+    assert "crash: the process that ran the call was left with exit code 0" in stdout
+
+
+def test_threads_that_a_kernel_leaves_behind_do_not_keep_the_command_alive(folder: Path) -> None:
+    process = start(folder, "starts_thread", "--examples", "5")
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == OK, stderr
+    assert "that the kernel started still run" in stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupt_keeps_what_was_found(number: signal.Signals, folder: Path) -> None:
+    process = start(folder, "slow", "--examples", "100000", "--json", "results.json")
+    deadline = time.monotonic() + 120
+    while not (folder / "running").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)  # some examples long
+    process.send_signal(number)
+    try:
+        stdout, stderr = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert "Traceback" not in stderr
+    assert "interrupted" in stdout + stderr
+    document = json.loads((folder / "results.json").read_text())
+    assert document["reports"][0]["interrupted"]
+    assert document["reports"][0]["results"][0]["examples"] > 0
+    assert process.returncode in (FINDINGS, UNUSABLE)
+
+
+@pytest.mark.parametrize(
+    ("target", "example"),
+    [
+        ("cli_kernels.py:right", "__import__('sys').exit(0)"),
+        ("leaves_at_import.py:kernel", "torch.ones(2, 2)"),
+        ("leaves_on_access.py:kernel", "torch.ones(2, 2)"),
+    ],
+)
+def test_sys_exit_in_what_is_given_is_no_success(target: str, example: str, folder: Path) -> None:
+    (folder / "leaves_at_import.py").write_text("import sys\nsys.exit(0)\n")
+    (folder / "leaves_on_access.py").write_text("import sys\n\n\ndef __getattr__(name):\n    sys.exit(0)\n")
+    result = run("check", target, "--against", "cli_ops.py:reference", "--example", example)
+    assert result.exit_code == UNUSABLE, result.output
+    assert "exit" in result.stderr.lower()
+
+
+def test_sys_exit_in_a_reference_is_no_success(folder: Path) -> None:
+    (folder / "leaving_ops.py").write_text(
+        OPS.replace("lambda x: x * 2", "reference").replace("double = ", REFERENCE_THAT_EXITS + "double = ")
+    )
+    result = run("check", "cli_kernels.py:right", "--op", "leaving_ops.py:double", "--examples", "3")
+    assert result.exit_code == UNUSABLE, result.output
+
+
+def test_a_fault_of_the_suite_itself_is_said_to_be_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise AttributeError("no such thing")
+
+    monkeypatch.setattr("conformance.checking.check", broken)
+    result = check("right")
+    assert result.exit_code == UNUSABLE
+    assert "a fault of triton-conformance itself" in result.output
