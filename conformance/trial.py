@@ -194,7 +194,7 @@ class Trial:
         self._aliases = frozenset(
             i for i, t in enumerate(items) if t.layout == torch.strided and t.untyped_storage().data_ptr() in given
         )
-        return items
+        return tuple(t.detach() for t in items)
 
     def _positional(self, *values: Any) -> Any:
         names = self.op.reference_names

@@ -11,6 +11,7 @@ import torch
 
 from conformance.balls.context import CURRENT, Array, Context, context_of
 from conformance.balls.dispatch import BallMode, opened
+from conformance.balls.movement import GradientAsked
 from conformance.balls.scalars import Scalar
 from conformance.balls.tensor import BallTensor, lift
 from conformance.promises import Promises
@@ -77,14 +78,37 @@ def enclose(
     token = CURRENT.set(c)
     try:
         with np.errstate(all="ignore"):
-            arguments = [_argument(c, a) for a in args]
-            with BallMode():
-                result = reference(*arguments)
+            arguments, result = _evaluated(c, reference, args)
             outputs = list(_leaves(result))
             outputs += [arguments[i] for i in mutates]
             return [_ball(c, out, None if out_dtypes is None else out_dtypes[i]) for i, out in enumerate(outputs)]
     finally:
         CURRENT.reset(token)
+
+
+# what torch and Python raise of an argument that is no tensor of torch
+_UNFIT = (AttributeError, RuntimeError, TypeError, ValueError)
+
+
+def _evaluated(c: Context, reference: Callable[..., Any], args: Sequence[Any]) -> tuple[list[Any], Any]:
+    """The arguments as balls, and what the reference makes of them.
+
+    A reference that takes nothing but torch tensors, such as one that differentiates or maps by `torch.func`, gets
+    tensors that stand for balls. It is tried second, since that takes longer and knows fewer functions.
+    """
+    arguments = [_argument(c, a) for a in args]
+    try:
+        with BallMode():
+            return arguments, reference(*arguments)
+    except _UNFIT as error:
+        # torch's decompositions, which it needs, take a second to import
+        from conformance.balls import gradients
+
+        c.heuristics.clear()
+        try:
+            return gradients.evaluated(c, reference, [_argument(c, a) for a in args])
+        except _UNFIT as own:
+            raise (own if isinstance(error, GradientAsked) else error) from None
 
 
 def _argument(c: Context, value: Any) -> Any:

@@ -170,13 +170,14 @@ def copying(rule: Callable[..., Any]) -> Callable[..., Any]:
     return out_of_place
 
 
+class GradientAsked(TypeError):
+    """The reference asks for a gradient, which only a torch tensor has."""
+
+
 def requires_grad_(x: BallTensor, requires_grad: bool = True) -> BallTensor:
-    """`x`; a TypeError where a gradient is asked for, since autograd carries no error bounds."""
+    """`x`; GradientAsked where it shall require a gradient."""
     if requires_grad:
-        raise TypeError(
-            "the reference differentiates, and autograd carries no error bounds: write the gradient as a formula of "
-            "the arguments"
-        )
+        raise GradientAsked("the reference differentiates")
     return x
 
 

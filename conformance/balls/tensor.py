@@ -43,8 +43,9 @@ class BallTensor:
         origin: tuple[BallTensor, Callable[[Array], Array]] | None = None,
     ) -> None:
         self.c = c
-        self.mid = mid
-        self.rad = rad
+        # NumPy's arithmetic gives scalars for 0-d arrays, which can be neither viewed nor written to
+        self.mid = mid if type(mid) is np.ndarray else np.asarray(mid)
+        self.rad = rad if rad is None or type(rad) is np.ndarray else np.asarray(rad)
         self.dtype = dtype
         self.overflows = overflows
         self.pending = pending

@@ -35,12 +35,3 @@ def test_torch_lies_in_the_ball(name):
 def test_complex_numbers_are_refused_in_words():
     with pytest.raises(TypeError, match="view_as_complex gives complex numbers"):
         balls.enclose(lambda x: torch.view_as_real(torch.view_as_complex(x) ** 2), [torch.ones(3, 2)], Promises())
-
-
-def test_a_reference_that_differentiates_is_refused_in_words():
-    def gradient(x):
-        x = x.detach().requires_grad_()
-        return torch.autograd.grad(torch.sigmoid(x).sum(), x)[0]
-
-    with pytest.raises(TypeError, match="write the gradient as a formula"):
-        balls.enclose(gradient, [torch.ones(3)], Promises())
