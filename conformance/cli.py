@@ -260,8 +260,9 @@ def doctor() -> None:
     type=click.IntRange(1),
     help="With interpreter: how many launches are compared, bit by bit, with Triton's own interpreter.",
 )
+@click.option("--peers", is_flag=True, help="With detection: install the published tools, and measure them too.")
 @clear_errors
-def bench(name: str, json_path: str | None, launches: int | None, identity: int | None) -> None:
+def bench(name: str, json_path: str | None, launches: int | None, identity: int | None, peers: bool) -> None:
     """Measure NAME on this machine: what stands in the documentation, made again.
 
     \b
@@ -279,6 +280,8 @@ def bench(name: str, json_path: str | None, launches: int | None, identity: int 
         raise Unusable("--launches is an option of `conformance bench numerics`")
     if identity is not None and name != "interpreter":
         raise Unusable("--identity is an option of `conformance bench interpreter`")
+    if peers and name != "detection":
+        raise Unusable("--peers is an option of `conformance bench detection`")
     try:
         module = importlib.import_module(f"conformance.bench.{name}")
     except ModuleNotFoundError as error:
@@ -286,7 +289,7 @@ def bench(name: str, json_path: str | None, launches: int | None, identity: int 
             raise Unusable(f"the benchmark {name} is not part of this version") from error
         raise Unusable(f"the benchmark {name} cannot run here: {error}") from error
     try:
-        options = {"launches": launches, "identity": identity}
+        options = {"launches": launches, "identity": identity, "peers": peers or None}
         module.main(json_path, **{option: value for option, value in options.items() if value is not None})
     except RuntimeError as error:
         raise Unusable(str(error)) from error

@@ -1,6 +1,6 @@
 """How kernels are tested elsewhere, re-created: which calls are made, and when a result counts as wrong.
 
-Every regime draws its calls for any op, runs the kernel as it is, and compares with torch in the same dtype. The only
+Every regime makes its calls for any op, runs the kernel as it is, and compares with torch in the same dtype. The only
 typed tolerances besides those of `rivals`.
 """
 
@@ -36,40 +36,53 @@ TUTORIAL_PRODUCT = (0.0, 1e-2)
 # to what half precision keeps
 ALLCLOSE = {torch.float32: (1e-4, 1e-5), torch.float16: (1e-2, 1e-3)}
 # Elements of the largest tensor of a call: the interpreter needs a second for each million.
-_MOST = 2**17
+MOST = 2**17
+
+
+# Whether the CPU seconds of the fault are spent: where a regime draws calls without end, it asks.
+Spent = Callable[[], bool]
 
 
 @dataclasses.dataclass(frozen=True)
 class Regime:
-    """A way to test: `calls(op, promises)` gives arguments, `close(got, expected, arguments)` says if it passes."""
+    """A way to test: `calls(op, promises, spent)` gives test ids with arguments, a test id several times where one test
+    makes several calls; `close(got, expected, arguments)` says if a result passes."""
 
     name: str
-    calls: Callable[[Op, Promises], Iterator[Arguments]]
+    calls: Callable[[Op, Promises, Spent], Iterator[tuple[str, Arguments]]]
     close: Close
 
 
-def _call(op: Op, dtype: torch.dtype | None, sizes: Mapping[str, int]) -> Call | None:
-    """A call with axes of those sizes where the op leaves them free, None where the op has none."""
-    free = {
-        name: kst.fixed(size) for name, size in sizes.items() if name not in op.axes or op.axes[name].kind == "sizes"
-    }
-    for name, axis in op.axes.items():
-        if name in free:
-            free[name] = kst.fixed(max(axis.min, min(axis.max, sizes[name])) // axis.multiple * axis.multiple)
+def call_of(op: Op, promises: Promises, dtype: torch.dtype | None, sizes: Mapping[str, int]) -> Call | None:
+    """A call with axes of those sizes where op and kernel leave them free, None where they have none."""
     drawn: list[Call] = []
     # the first draw is all zeros, the third has drawn indices and scalars
     settings = hypothesis.settings(
         max_examples=3, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=list(HealthCheck)
     )
     try:
-        strategy = op.calls(dtype=dtype, layouts=("contiguous",), replaced=free, max_elements=_MOST)
+        strategy = _calls(op, promises, dtype, sizes)
     except InvalidArgument:  # the op forbids these sizes, such as an empty table to look up in
         return None
     hypothesis.seed(0)(settings(hypothesis.given(strategy)(lambda call: drawn.append(call))))()
     return drawn[-1] if drawn else None
 
 
-def _arguments(call: Call, fill: Callable[[TensorDescription], torch.Tensor]) -> Arguments:
+def _calls(op: Op, promises: Promises, dtype: torch.dtype | None, sizes: Mapping[str, int]) -> st.SearchStrategy[Call]:
+    limits = dict(promises.limits)
+    free = {
+        name: kst.fixed(min(size, limits.get(name, size)))
+        for name, size in sizes.items()
+        if name not in op.axes or op.axes[name].kind == "sizes"
+    }
+    for name, axis in op.axes.items():
+        if name in free:
+            size = min(axis.max, sizes[name], limits.get(name, sizes[name]))
+            free[name] = kst.fixed(max(axis.min, size) // axis.multiple * axis.multiple)
+    return op.calls(dtype=dtype, layouts=("contiguous",), replaced=free, max_elements=MOST)
+
+
+def arguments_of(call: Call, fill: Callable[[TensorDescription], torch.Tensor]) -> Arguments:
     """The arguments of a call, floating-point tensors filled by `fill`."""
     return {
         name: (fill(value) if value.dtype.is_floating_point else value.fill())
@@ -83,21 +96,21 @@ def _normal(value: TensorDescription) -> torch.Tensor:
     return torch.randn(value.shape).to(value.dtype)
 
 
-def _dtypes(op: Op, promises: Promises, *wanted: torch.dtype) -> list[torch.dtype | None]:
+def dtypes_of(op: Op, promises: Promises, *wanted: torch.dtype) -> list[torch.dtype | None]:
     """Those of the wanted dtypes that the kernel takes, at least one."""
     own = choose_dtypes(op, promises, None)
     return [dtype for dtype in own if dtype in wanted] or [own[0]]
 
 
-def _tutorial(op: Op, promises: Promises) -> Iterator[Arguments]:
+def _tutorial(op: Op, promises: Promises, spent: Spent) -> Iterator[tuple[str, Arguments]]:
     """One call, as the tutorials make it: float32, sizes of which one is odd."""
     torch.manual_seed(0)
     names = sorted(op.axis_names())
     sizes = {name: (98432 % 1823 if len(names) == 1 else 123, 781, 64, 32)[i % 4] for i, name in enumerate(names)}
-    for dtype in _dtypes(op, promises, torch.float32):
-        call = _call(op, dtype, sizes)
+    for dtype in dtypes_of(op, promises, torch.float32):
+        call = call_of(op, promises, dtype, sizes)
         if call is not None:
-            yield _arguments(call, _normal)
+            yield f"{dtype}", arguments_of(call, _normal)
 
 
 # Sizes of Liger-Kernel's tests (2, 8, 41, 423, 512) and FlagGems' (1, 16, 32, 160, 320, 1024), a few rows of them
@@ -112,61 +125,71 @@ _GRID = (
 )
 
 
-def _grid(op: Op, promises: Promises) -> Iterator[Arguments]:
-    """A parametrized grid of shapes and dtypes, normal values."""
+def _grid(op: Op, promises: Promises, spent: Spent) -> Iterator[tuple[str, Arguments]]:
+    """A parametrized grid of shapes and dtypes, normal values; each point is a test."""
     torch.manual_seed(0)
     names = sorted(op.axis_names())
-    for dtype in _dtypes(op, promises, torch.float16, torch.float32, torch.bfloat16):
+    for dtype in dtypes_of(op, promises, torch.float16, torch.float32, torch.bfloat16):
         for row in _GRID:
-            call = _call(
-                op, dtype, {name: row[(i + 1) % 4 if len(names) == 1 else i % 4] for i, name in enumerate(names)}
-            )
+            sizes = {name: row[(i + 1) % 4 if len(names) == 1 else i % 4] for i, name in enumerate(names)}
+            call = call_of(op, promises, dtype, sizes)
             if call is not None:
-                yield _arguments(call, _normal)
+                yield f"{dtype}-{row}", arguments_of(call, _normal)
 
 
-def _opinfo(op: Op, promises: Promises) -> Iterator[Arguments]:
-    """The sizes of OpInfo's samples (S=5, M=10, XS=3, one, empty), values of make_tensor, each strided as well."""
+def _opinfo(op: Op, promises: Promises, spent: Spent) -> Iterator[tuple[str, Arguments]]:
+    """The sizes of OpInfo's samples (S=5, M=10, XS=3, one, empty), values of make_tensor, each strided as well; a test
+    for each sample, though torch's own go through all in one."""
     torch.manual_seed(0)
-    for dtype in _dtypes(op, promises, torch.float32, torch.float64):
+
+    def made(value: TensorDescription) -> torch.Tensor:
+        return torch.testing.make_tensor(value.shape, dtype=value.dtype, device="cpu")
+
+    def strided(value: TensorDescription) -> torch.Tensor:
+        return torch.testing.make_tensor(value.shape, dtype=value.dtype, device="cpu", noncontiguous=True)
+
+    names = sorted(op.axis_names())
+    for dtype in dtypes_of(op, promises, torch.float32, torch.float64):
         for sizes in ((5, 5), (10, 5), (3, 10), (1, 1), (5, 0), (0, 5)):
-            call = _call(op, dtype, dict(zip(sorted(op.axis_names()), itertools.cycle(sizes), strict=False)))
-            if call is None:
-                continue
-
-            def made(value: TensorDescription) -> torch.Tensor:
-                return torch.testing.make_tensor(value.shape, dtype=value.dtype, device="cpu")
-
-            def strided(value: TensorDescription) -> torch.Tensor:
-                return torch.testing.make_tensor(value.shape, dtype=value.dtype, device="cpu", noncontiguous=True)
-
-            yield _arguments(call, made)
-            yield _arguments(call, strided)
+            call = call_of(op, promises, dtype, dict(zip(names, itertools.cycle(sizes), strict=False)))
+            if call is not None:
+                yield f"{dtype}-{sizes}", arguments_of(call, made)
+                yield f"{dtype}-{sizes}-noncontiguous", arguments_of(call, strided)
 
 
-def _numpy(op: Op, promises: Promises) -> Iterator[Arguments]:
-    """Hypothesis' own arrays: sizes up to 100, finite elements drawn one by one, float32 and float16."""
+# Calls that are drawn before they are made.
+_BATCH = 25
+
+
+def numpy_arrays(op: Op, promises: Promises, spent: Spent) -> Iterator[tuple[str, Arguments]]:
+    """Hypothesis' own arrays: sizes up to 100, finite elements drawn one by one, a test in float32 and one in float16;
+    batch after batch until the seconds are spent, and one of each at least."""
     drawn: list[Arguments] = []
     names = sorted(op.axis_names())
 
     @st.composite
     def arguments(draw: Any, dtype: torch.dtype | None) -> Arguments:
         sizes = {name: draw(st.integers(1, 100 if len(names) < 3 else 25)) for name in names}
-        call = _call(op, dtype, sizes)
-        assert call is not None
-        return _arguments(call, lambda value: _drawn(draw, value))
+        call = draw(_calls(op, promises, dtype, sizes))
+        return arguments_of(call, lambda value: _drawn(draw, value))
 
-    for dtype in _dtypes(op, promises, torch.float32, torch.float16):
-        settings = hypothesis.settings(
-            max_examples=25,
-            phases=[Phase.generate],
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        )
-        hypothesis.seed(0)(settings(hypothesis.given(arguments(dtype))(lambda each: drawn.append(each))))()
-        yield from drawn
-        drawn.clear()
+    settings = hypothesis.settings(
+        max_examples=_BATCH,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    for seed in itertools.count():
+        for dtype in dtypes_of(op, promises, torch.float32, torch.float16):
+            hypothesis.seed(seed)(settings(hypothesis.given(arguments(dtype))(lambda each: drawn.append(each))))()
+            for each in drawn:
+                yield f"{dtype}", each
+            drawn.clear()
+            if seed and spent():
+                return
+        if spent():
+            return
 
 
 def _drawn(draw: Any, value: TensorDescription) -> torch.Tensor:
@@ -198,7 +221,8 @@ def _assert_close(got: torch.Tensor, expected: torch.Tensor, arguments: Argument
     return _close(got, expected, *ASSERT_CLOSE.get(got.dtype, (0.0, 0.0)))
 
 
-def _allclose(got: torch.Tensor, expected: torch.Tensor, arguments: Arguments) -> bool:
+def allclose(got: torch.Tensor, expected: torch.Tensor, arguments: Arguments) -> bool:
+    """Whether the result is within the tolerance that users of `hypothesis.extra.numpy` write."""
     return _close(got, expected, *ALLCLOSE.get(got.dtype, ALLCLOSE[torch.float32]))
 
 
@@ -206,25 +230,22 @@ REGIMES: tuple[Regime, ...] = (
     Regime("one allclose, as in the tutorials", _tutorial, _tutorial_close),
     Regime("a grid of shapes, as Liger and FlagGems have", _grid, _flag_gems_close),
     Regime("OpInfo samples with assert_close", _opinfo, _assert_close),
-    Regime("hypothesis.extra.numpy arrays", _numpy, _allclose),
+    Regime("hypothesis.extra.numpy arrays", numpy_arrays, allclose),
 )
 
 
-def objects(regime: Regime, op: Op, kernel: Callable[..., Any], promises: Promises) -> bool:
-    """Whether the regime fails the kernel: a result that is not close, or anything raised."""
-    for arguments in regime.calls(op, promises):
-        fresh = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
-        expected = op.reference(*(fresh[name] for name in op.reference_names))
-        if expected is None:
-            expected = tuple(fresh[name] for name in op.mutates)
-        try:
-            result = kernel(*arguments.values())
-        except Exception:  # noqa: BLE001 - in these regimes a test fails by whatever the kernel raises
-            return True
-        wanted = expected if isinstance(expected, (tuple, list)) else (expected,)
-        mutated = [arguments[name] for name in op.mutates]
-        returned = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
-        got = [*mutated, *[r for r in returned if not any(r is m for m in mutated)]]
-        if len(got) != len(wanted) or not all(map(lambda g, w: regime.close(g, w, arguments), got, wanted)):
-            return True
-    return False
+def objects(regime: Regime, op: Op, kernel: Callable[..., Any], arguments: Arguments) -> bool:
+    """Whether the regime fails the kernel on one call: a result that is not close, or anything raised."""
+    fresh = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
+    expected = op.reference(*(fresh[name] for name in op.reference_names))
+    if expected is None:
+        expected = tuple(fresh[name] for name in op.mutates)
+    try:
+        result = kernel(*arguments.values())
+    except (Exception, SystemExit):  # noqa: BLE001 - in these regimes a test fails by whatever the kernel raises
+        return True
+    wanted = expected if isinstance(expected, (tuple, list)) else (expected,)
+    mutated = [arguments[name] for name in op.mutates]
+    returned = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
+    got = [*mutated, *[r for r in returned if not any(r is m for m in mutated)]]
+    return len(got) != len(wanted) or not all(regime.close(g, w, arguments) for g, w in zip(got, wanted, strict=True))

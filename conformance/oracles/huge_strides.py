@@ -13,7 +13,7 @@ from conformance import runtime
 from conformance.events import Event, Kind
 from conformance.failures import OffsetsFailure
 from conformance.launch import Settings
-from conformance.memory import lazy, plain
+from conformance.memory import lazy
 from conformance.observation import LARGEST_GRID
 from conformance.oracles import accuracy, crash, offsets
 from conformance.oracles.objection import Objection
@@ -137,8 +137,7 @@ def _shows_anyway(trial: Trial, call: Call) -> bool:
 
 def _grid(trial: Trial, call: Call) -> list[Objection]:
     """Object to a grid that CUDA does not launch; the geometry says it, and nothing runs."""
-    allocator = lazy if runtime.current() == "interpret" else plain
-    for geometry in trial.launch(call, Settings(allocator=allocator, dry=True)).geometry:
+    for geometry in trial.geometry(call):
         for axis, size, limit in zip("xyz", geometry.grid, LARGEST_GRID, strict=True):
             if size > limit:
                 long = ", ".join(f"{n}={s}" for n, s in call.sizes.items() if s == LONG)

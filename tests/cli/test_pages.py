@@ -77,6 +77,9 @@ def test_a_benchmark_writes_its_figures_and_says_where_it_cannot_run(
     wrong = run("bench", "emulator", "--launches", "7")
     assert wrong.exit_code == UNUSABLE
     assert "--launches is an option of `conformance bench numerics`" in wrong.output
+    wrong = run("bench", "numerics", "--peers")
+    assert wrong.exit_code == UNUSABLE
+    assert "--peers is an option of `conformance bench detection`" in wrong.output
     if not torch.cuda.is_available():
         result = run("bench", "gpu")
         assert result.exit_code == UNUSABLE
