@@ -49,7 +49,7 @@ def attempt(regime: Regime, fault: Fault, budget: float) -> Attempt:
     run = _run(regime, fault, budget, fixed=False)
     if not run.failed or fault.fixed is None:
         return Attempt(bool(run.failed), False, run.seconds)
-    alarms = _run(regime, fault, budget, fixed=True).failed
+    alarms = _run(regime, fault, run.seconds, fixed=True).failed
     if run.failed <= alarms:
         run = _run(regime, fault, budget, fixed=False, without=alarms)
     return Attempt(bool(run.failed - alarms), bool(alarms), run.seconds)
