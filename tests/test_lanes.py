@@ -3,7 +3,8 @@
 import torch
 
 import strategies as kst
-from conformance import Op, check
+from conformance import Op, check, memory
+from conformance.faults import add_int32_offsets
 from conformance.oracles import special_values
 from conformance.trial import Trial
 from strategies import Call, TensorDescription
@@ -23,6 +24,22 @@ def test_a_kernel_with_short_offsets_and_bounded_axes_has_no_lane_of_offsets():
 
     assert report.ok
     assert "offsets" not in [result.oracle for result in report.results]
+
+
+def test_a_finding_of_huge_strides_takes_no_more_memory_than_there_is(monkeypatch):
+    """As drawn, not shrunk, its rows lie 2**32 elements apart, which are shown without being allocated."""
+
+    def small(elements, **options):
+        assert elements < 2**24, f"{elements} elements"
+        return plain(elements, **options)
+
+    plain = memory._empty
+    monkeypatch.setattr(memory, "_empty", small)
+    fault = add_int32_offsets.fault
+
+    report = check(fault.kernel, fault.op, oracles=["offsets"], dtypes=FLOAT32, stop_at_first=True)
+
+    assert [finding.oracle for finding in report.findings] == ["offsets"]
 
 
 def test_a_finite_value_where_only_overflow_makes_torch_infinite_is_right():
