@@ -59,7 +59,8 @@ class Observation:
     overflow: bool = True  # report 32-bit overflow in integer arithmetic
     events: list[Event] = dataclasses.field(default_factory=list)
     geometry: list[Geometry] = dataclasses.field(default_factory=list)
-    float_atomics: bool = False  # a floating-point atomic ran: program order may change the last bits
+    # a floating-point atomic ran, or a compare-and-swap, as locks and adding loops have: program order may change bits
+    float_atomics: bool = False
     configs: int = 1  # the largest number of configs that an autotuned kernel of this call has
 
 

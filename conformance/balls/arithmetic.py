@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -46,11 +47,43 @@ def _sum(c: Context, mid: Array, a: Any, b: Any, dtype: torch.dtype) -> BallTens
 def mul(x: Any, y: Any) -> BallTensor:
     """x y: one rounding, and half the smallest subnormal where the product underflows."""
     c = CURRENT.get()
-    (a, ra), (b, rb) = operand(c, x), operand(c, y)
-    dtype = result_dtype(x, y)
+    first, second = operand(c, x), operand(c, y)
+    factors = _factors(x, first[0]) + _factors(y, second[0])
+    floor = c.eta if len(factors) == 2 else c.eta * _amplification(c, factors)
+    out = _product(c, first, second, result_dtype(x, y), floor)
+    out.factors = factors
+    return out
+
+
+def _factors(value: Any, mid: Array) -> tuple[Array, ...]:
+    return (type(value) is BallTensor and value.factors) or (mid,)
+
+
+def _amplification(c: Context, factors: tuple[Array, ...]) -> Any:
+    """What the rounding of a partial product of `factors` that underflows is multiplied by afterwards, at most.
+
+    A kernel multiplies in the order it likes: `(1 - t * t) * dy * g` for the `dy * g * (1 - t * t)` of a reference.
+    """
+    sizes = [np.abs(f) for f in factors]
+    least = functools.reduce(np.multiply, [np.minimum(size, 1) for size in sizes])
+    reached = (least < c.tiny) & (least > 0)
+    if not reached.any():
+        return c.real(1)
+    above = np.sort(np.stack(np.broadcast_arrays(*(np.maximum(size, 1) for size in sizes))), axis=0)
+    # the first two make up the partial product
+    after = np.multiply.reduce(above[2:], axis=0)
+    return np.where(reached & np.isfinite(after), after, 1.0)
+
+
+def _product(
+    c: Context, x: tuple[Array, Array | None], y: tuple[Array, Array | None], dtype: torch.dtype, floor: Any
+) -> BallTensor:
+    (a, ra), (b, rb) = x, y
     mid = a * b
     if ra is None and rb is None:
-        return rounded_exactly(c, mid, dtype, floor=c.eta)
+        # only with the two factors of one order is the error of the rounding known
+        exactly = np.ndim(floor) == 0
+        return rounded_exactly(c, mid, dtype, floor=floor) if exactly else rounded(c, mid, None, dtype, floor=floor)
     if ra is None:
         rad = np.abs(a) * rb
     elif rb is None:
@@ -64,10 +97,10 @@ def mul(x: Any, y: Any) -> BallTensor:
         nan = np.isnan(a) | np.isnan(b) | (np.isinf(a) & zero_b) | (np.isinf(b) & zero_a)
         known = np.isfinite(extent(ra, a)) & np.isfinite(extent(rb, b))
         rad = np.where((certain | nan) & known, 0, np.where(np.isnan(rad), np.inf, rad))
-        out = rounded(c, mid, rad, dtype, ((a, ra), (b, rb)), floor=c.eta)
+        out = rounded(c, mid, rad, dtype, ((a, ra), (b, rb)), floor=floor)
         out.rad = np.where(~np.isfinite(mid) & ~((certain | nan) & known) & ~np.isfinite(rad), np.inf, out.own_radius())
         return out
-    return rounded(c, mid, rad, dtype, ((a, ra), (b, rb)), floor=c.eta)
+    return rounded(c, mid, rad, dtype, ((a, ra), (b, rb)), floor=floor)
 
 
 def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> BallTensor:

@@ -45,7 +45,7 @@ def rounded(
     dtype: torch.dtype,
     operands: tuple[tuple[Array, Array | None], ...] = (),
     ulps: float | None = None,
-    floor: float = 0.0,
+    floor: Any = 0.0,
 ) -> BallTensor:
     """The ball of an operation whose exact result lies in `mid` +- `rad` and that rounds by `ulps` (half a unit).
 
@@ -57,7 +57,7 @@ def rounded(
     out = c.power(reach) * (c.u if ulps is None else ulps)
     if rad is not None:
         out = out + rad
-    if floor:
+    if np.ndim(floor) or floor:
         out = out + floor
     overflows = False
     if not c.finite(reach):
@@ -66,7 +66,7 @@ def rounded(
     return BallTensor(c, mid, out, dtype, overflows)
 
 
-def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: float = 0.0) -> BallTensor:
+def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: Any = 0.0) -> BallTensor:
     """The ball of one correctly rounded operation on exact operands: its error is known, |mid - fl(mid)|.
 
     Anything between the exact and the rounded value is inside, so a fused multiply-add is too. `floor` is the error of

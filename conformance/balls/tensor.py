@@ -24,13 +24,13 @@ class BallTensor:
     `mid` is the exact value in `context.real`, `rad` a bound on |computed - mid| (None: exact). `dtype` is what torch
     would report. `overflows` tells that some elements lie beyond the compute dtype: allowed for a result, undecided
     for anything computed from it. `pending` marks a downcast by the reference that no later operation has used yet:
-    if none does, it is the store, which `judge` accounts for.
+    if none does, it is the store, which `judge` accounts for. `factors` are the midpoints of which a product is made.
 
     It is no `torch.Tensor`, and must not pass for one by a `__class__` property: torch's C argument parser would then
     unpack it as a tensor and crash. So `isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` are False in a reference.
     """
 
-    __slots__ = ("c", "dtype", "mid", "origin", "overflows", "pending", "rad")
+    __slots__ = ("c", "dtype", "factors", "mid", "origin", "overflows", "pending", "rad")
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class BallTensor:
         self.overflows = overflows
         self.pending = pending
         self.origin = origin
+        self.factors: tuple[Array, ...] = ()
 
     @classmethod
     def __torch_function__(

@@ -193,6 +193,8 @@ class Memory(Shapes):
             lanes = (machine.batch.size, *(shape or (1,)))
             ptr = full(ptr, lanes)
             expected, data = full(rest[first - 1], lanes), full(rest[-1], lanes)
+            if launch.observation is not None:
+                launch.observation.float_atomics = True  # a lock, or a loop, by which floats may be added up
             if launch.tracer is None:
                 result: Array = native.atomic_cas(ptr.view(np.uint64), expected, data, semantic)
                 return result

@@ -189,6 +189,12 @@ def test_float_atomics_are_noted_and_integer_atomics_are_not(run_cuda: Callable[
         assert seen.observation.float_atomics is noted
 
 
+def test_a_compare_and_swap_is_noted_since_floats_may_be_added_up_by_it(run_cuda: Callable[..., Any]) -> None:
+    source = 'extern "C" __global__ void f(int* x) { atomicCAS(x, 0, 1); }'
+    seen = run_cuda(source, (torch.zeros(1, dtype=torch.int32),), ("inout",))
+    assert seen.observation.float_atomics
+
+
 def test_offset_of_a_huge_lazily_committed_view_is_exact(run_cuda: Callable[..., Any]) -> None:
     source = 'extern "C" __global__ void f(float* x, long long stride) { x[blockIdx.x * stride + threadIdx.x] = 1; }'
     storage = torch.empty(3 * 2**28, dtype=torch.float32)  # 3 GiB of address space, of which four pages are touched

@@ -340,6 +340,11 @@ def test_accesses_under_a_lock_are_ordered():
     assert total.item() == 8
 
 
+def test_a_lock_lets_the_order_of_programs_change_a_sum():
+    lock, total = torch.zeros(1, dtype=torch.int32), torch.zeros(1)
+    assert observed(lambda: under_lock[(8,)](lock, total), inouts={"lock": lock, "total": total}).float_atomics
+
+
 @triton.jit
 def last_one_sums(x, part, count, o, n, B: tl.constexpr, P: tl.constexpr):
     p = tl.program_id(0)

@@ -289,7 +289,7 @@ inline __attribute__((always_inline)) void access(const void *q, u32 n, u32 site
 }  // namespace
 
 extern "C" __attribute__((noinline)) void emu_atomic(const void *p, u32 n) {
-  report->float_atomics |= (n & EMU_ROUNDS) != 0;
+  report->float_atomics |= (n & (EMU_ROUNDS | EMU_COMPARES)) != 0;
   if (!checking) return;
   comparing = n & EMU_COMPARES;
   if (comparing) comparisons.insert(EMU_SITE);

@@ -1,0 +1,19 @@
+"""Products whose parts underflow: a kernel multiplies in the order it likes."""
+
+import pytest
+import torch
+
+from conformance import balls
+from conformance.promises import Promises
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_factors_may_be_multiplied_in_any_order_where_a_product_underflows(dtype):
+    form = torch.finfo(dtype)
+    x = torch.tensor([1.375, 3.0, -5.0], dtype=dtype) * form.smallest_normal * 2**-10
+    small, large = torch.tensor(0.3, dtype=dtype), torch.tensor(1000.0, dtype=dtype)
+    (ball,) = balls.enclose(lambda x, a, b: x * a * b, [x, large, small], Promises())
+    other = x * small * large
+    assert (other != x * large * small).any()
+    assert balls.judge(other, ball, Promises()).ok
+    assert not balls.judge(other * 1.01, ball, Promises()).ok
