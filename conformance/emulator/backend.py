@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 
 from conformance import observation
-from conformance.emulator.launch import SECONDS, check_configuration, launch, record
+from conformance.emulator.launch import SECONDS, check_configuration, launch, reaches_far, record
 from conformance.emulator.program import Program, load
 from conformance.emulator.signature import Signature
 
@@ -24,9 +24,16 @@ class Handle:
     path: str | None
     names: tuple[str, ...] = ()
 
-    def program(self, *, checked: bool) -> Program:
-        """The text compiled with checks, or without."""
-        return load(self.text, checked=checked, options=self.options, path=self.path, names=self.names)
+    def program(self, *, checked: bool, overflow: bool = False) -> Program:
+        """The text compiled with checks, of signed arithmetic too where `overflow` says so, or without."""
+        return load(
+            self.text,
+            checked=checked,
+            overflow=overflow,
+            options=self.options,
+            path=self.path,
+            names=self.names,
+        )
 
     def signature(self, name: str) -> Signature:
         """The signature of a kernel of the text, which is compiled for it."""
@@ -97,9 +104,13 @@ class Backend:
                 handle.signature(name).pack(args)
             return
         checked = seen is not None and seen.trace
+        library = handle.program(checked=checked).library(name)
+        # what outlives a launch is in one library alone
+        if seen is not None and checked and seen.overflow and reaches_far(seen.arena) and not library.stateful:
+            library = handle.program(checked=True, overflow=True).library(name)
         trusted = self.isolation == "never" or (self.isolation == "untrusted" and (handle, name) in self._trusted)
         found = launch(
-            handle.program(checked=checked).library(name),
+            library,
             name,
             grid3,
             block3,

@@ -28,6 +28,7 @@ KINDS = (
     Kind.CRASH,
     Kind.HANG,
     Kind.ARRAY_INDEX,
+    Kind.OVERFLOW,
 )
 _TWO_SIDED = (Kind.DATA_RACE, Kind.WRITE_CONFLICT)
 _ACCESS = ("reads", "writes", "atomically updates")
@@ -95,6 +96,8 @@ def _detail(
         if f.offset >= 0:
             return f"{verb}, {f.offset + f.size - span} bytes past the end of {argument} ({span} bytes long){far}"
         return f"{verb}, {-f.offset} bytes before {argument}{far}"
+    if kind is Kind.OVERFLOW:
+        return f"{f.text.decode()} on the way to {where}"
     if kind in (Kind.GAP_READ, Kind.GAP_WRITE):
         return f"{verb} of {where}, inside the storage but no element of the tensor"
     if kind is Kind.INPUT_WRITE:

@@ -17,12 +17,14 @@ from conformance.emulator.library import DYNAMIC, Library, Variable
 from conformance.emulator.shadow import Storage, storages, unknown
 from conformance.events import Event, Kind
 from conformance.observation import LARGEST_GRID, Geometry, Observation
+from conformance.regions import Arena
 
 # CUDA programming guide, technical specifications per compute capability (the same from 8.0 to 12.0)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024
 MAX_SHARED = 227 * 1024  # with the opt-in attribute, sm_90
 DEFAULT_SHARED = 48 * 1024  # without it
+FAR = 2**31 - 1  # INT32_LARGEST of runtime/overflow.cpp
 SECONDS = 60.0  # a launch that takes longer hangs; the slowest clean corpus launch takes 0.1 s
 
 _report = Report()  # 20 KB, whose zeros would cost more than a small launch
@@ -133,6 +135,11 @@ def _storages(args: Sequence[Any], observation: Observation | None) -> list[Spac
     tensors += [r.tensor for r in observation.arena] if observation else []
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
     return [SpaceStruct(base=at, bytes=size) for at, size in storages.items() if size]
+
+
+def reaches_far(arena: Arena) -> bool:
+    """Whether some tensor is long enough for an offset that 32 bits do not hold."""
+    return any(regions[0].tensor.untyped_storage().nbytes() > FAR for regions in arena.storages())
 
 
 def record(observation: Observation, name: str, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:

@@ -60,6 +60,7 @@ class Variable:
 class Library:
     """The kernels of `exports` (name to parameter names), compiled from `unit`, with checks or without.
 
+    `overflow` checks signed arithmetic as well.
     `text` is the author's, for the lines of reports, and `path` the author's name for it; `beside` what else decides
     the result: the texts of included files.
 
@@ -76,6 +77,7 @@ class Library:
         text: str,
         path: str,
         checked: bool,
+        overflow: bool = False,
         options: Sequence[str] = (),
         beside: Sequence[str] = (),
     ) -> None:
@@ -87,7 +89,8 @@ class Library:
         self._unit = f'#line 1 "{path}"\n{unit}\n#line 1 "exports"{exported}\n'
         self._options = tuple(options)
         self.dynamic = "EMU_DYNAMIC_SHARED(" in unit  # has `extern __shared__` arrays
-        self._key = toolchain.digest(self._unit, flags(checked), _LIBRARIES, self._options, tuple(beside))
+        self._flags = flags(checked, overflow=overflow)
+        self._key = toolchain.digest(self._unit, self._flags, _LIBRARIES, self._options, tuple(beside))
         machine.library()  # first: the kernels' library asks for it by name
         self.file = toolchain.build(f"{self._key}.so", self._make)
         self._library = ctypes.CDLL(str(self.file))
@@ -189,7 +192,7 @@ class Library:
         renamed = f"-ffile-prefix-map={toolchain.RUNTIME}={_RUNTIME_NAME}"
         include = ["-I", str(toolchain.RUNTIME / "include"), "-include", "emulator.h"]
         command = [
-            *(toolchain.compiler(), *flags(self.checked), renamed, *include, *self._options),
+            *(toolchain.compiler(), *self._flags, renamed, *include, *self._options),
             *("-shared", "-x", "c++", str(source), "-x", "none", str(toolchain.runtime_library())),
             *(*_LIBRARIES, "-o", str(path)),
         ]
@@ -209,12 +212,12 @@ class Library:
         path.write_text(json.dumps([dataclasses.astuple(v) for v in variables(listed)]))
 
 
-def flags(checked: bool) -> tuple[str, ...]:
-    """The flags that kernels are compiled with."""
+def flags(checked: bool, *, overflow: bool = False) -> tuple[str, ...]:
+    """The flags that kernels are compiled with; `overflow` checks signed arithmetic as well."""
     # DWARF 4: addr2line of binutils 2.40 reads g++ 12's file numbers of DWARF 5 off by one
     # variable tracking is for debuggers alone, and costs a tenth of the time
     lines = ("-g1", "-gdwarf-4", "-fno-var-tracking")
-    mode = toolchain.checked_flags() if checked else toolchain.FAST
+    mode = toolchain.checked_flags(overflow=overflow) if checked else toolchain.FAST
     return (*toolchain.COMMON, *toolchain.KERNEL, *toolchain.machine_flags(), *lines, *mode)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from conformance.emulator import toolchain
 from conformance.emulator.library import Library
 from conformance.emulator.signature import Signature
-from conformance.emulator.source import included, kernels, rewritten
+from conformance.emulator.source import included, kernels, rewritten, unrolled
 
 # What NVRTC takes and the host compiler does not, or what would change the host's arithmetic.
 _NVRTC_ONLY = re.compile(
@@ -20,6 +20,7 @@ _NVRTC_ONLY = re.compile(
 class Program:
     """One CUDA text, to be compiled with checks or without; `path` is its name for the author.
 
+    `overflow` checks signed arithmetic as well, which takes up to half as long again.
     Raises:
         CompileError: the text has no kernel that can be called by name.
     """
@@ -29,11 +30,12 @@ class Program:
         text: str,
         *,
         checked: bool,
+        overflow: bool = False,
         options: Sequence[str] = (),
         path: str | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        self.checked = checked
+        self.checked, self.overflow = checked, overflow
         found = {k.name: k for k in kernels(text)}
         exported = [k.name for k in found.values() if k.callable_by_name]
         self.exports = {name: found[name].parameters if name in found else () for name in [*exported, *names]}
@@ -83,11 +85,12 @@ class Program:
         if names not in self._libraries:
             folders = tuple(o[2:] for o in self._options if o.startswith("-I"))
             self._libraries[names] = Library(
-                rewritten(self._text),
+                unrolled(rewritten(self._text)) if self.checked else rewritten(self._text),
                 {name: self.exports[name] for name in names},
                 text=self._text,
                 path=self.path,
                 checked=self.checked,
+                overflow=self.overflow,
                 options=self._options,
                 beside=included(self._text, folders),
             )
@@ -96,7 +99,13 @@ class Program:
 
 @functools.cache
 def load(
-    text: str, *, checked: bool, options: tuple[str, ...] = (), path: str | None = None, names: tuple[str, ...] = ()
+    text: str,
+    *,
+    checked: bool,
+    overflow: bool = False,
+    options: tuple[str, ...] = (),
+    path: str | None = None,
+    names: tuple[str, ...] = (),
 ) -> Program:
     """The program of a text, the same one in this process."""
-    return Program(text, checked=checked, options=options, path=path, names=names)
+    return Program(text, checked=checked, overflow=overflow, options=options, path=path, names=names)

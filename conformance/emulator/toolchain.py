@@ -35,6 +35,7 @@ KERNEL = ("-fno-plt",)  # calls of the runtime, at every access, go through one 
 # An index outside an array of known length is reported (with g++: clang++ counts columns in another way), and a local
 # variable that nobody set does not happen to be 0.
 _BOUNDS, _PATTERN = "-fsanitize=bounds", "-ftrivial-auto-var-init=pattern"
+_OVERFLOW = ("-fsanitize=signed-integer-overflow", "-fno-wrapv")  # with -fwrapv there is none to report
 _PATTERN_SINCE = 12  # g++ (release notes of GCC 12); every clang++ of the last years has it
 FAST = ("-O2", "-fno-optimize-sibling-calls")  # a tail call would hide the line that calls the runtime
 
@@ -81,8 +82,11 @@ def tool(name: str) -> str:
     )
 
 
-def checked_flags() -> tuple[str, ...]:
-    """The flags of a checked build: every access calls the runtime first, and a float4 copy stays one access."""
+def checked_flags(*, overflow: bool) -> tuple[str, ...]:
+    """The flags of a checked build: every access calls the runtime first, and a float4 copy stays one access.
+
+    `overflow`: signed arithmetic that wraps round calls it too (with g++).
+    """
     if "clang" in pathlib.Path(compiler()).name:
         return (
             "-O1",
@@ -97,6 +101,7 @@ def checked_flags() -> tuple[str, ...]:
         "-O1",
         "-fsanitize=thread",
         _BOUNDS,
+        *(_OVERFLOW if overflow else ()),
         *([_PATTERN] if _major() >= _PATTERN_SINCE else []),
         "--param",
         "tsan-instrument-func-entry-exit=0",

@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from conformance.emulator.source import included, kernels, rewritten
+from conformance.emulator.source import included, kernels, rewritten, unrolled
 
 
 def test_parameters_are_named_through_qualifiers_arrays_and_comments() -> None:
@@ -53,6 +53,22 @@ def test_shared_memory_is_declared_as_the_host_takes_it(text: str, expected: str
 )
 def test_kernel_that_is_not_asked_for_is_not_compiled(text: str, expected: str) -> None:
     assert rewritten(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("#pragma unroll\nfor (;;) {}", "#pragma GCC unroll 8\nfor (;;) {}"),
+        ("  # pragma unroll (4) // a\n // b\n do {} while (0);", "  # pragma GCC unroll 4\n // b\n do {} while (0);"),
+        ("#pragma unroll 1\nwhile (a) {}", "#pragma GCC unroll 1\nwhile (a) {}"),
+        ("#pragma unroll N\nfor (;;) {}", "#pragma GCC unroll 8\nfor (;;) {}"),
+        ("#pragma unroll 64\nfor (;;) {}", "#pragma GCC unroll 8\nfor (;;) {}"),
+        ("#pragma unroll\nif (a) for (;;) {}", "#pragma unroll\nif (a) for (;;) {}"),
+        ("#pragma unroll\nEACH(i) {}", "#pragma unroll\nEACH(i) {}"),
+    ],
+)
+def test_loops_before_which_the_author_says_so_are_unrolled(text: str, expected: str) -> None:
+    assert unrolled(text) == expected
 
 
 def test_included_files_count_for_the_cache(tmp_path: pathlib.Path) -> None:

@@ -192,6 +192,7 @@ __attribute__((noinline)) void outside(uptr a, u32 n, Access k, u32 site) {
     }
   }
   const bool known = which != ~0u && best < 1ull << 40;
+  if (any_wrapped && known) reach(spaces[which], a, n, site);
   emu_finding *f = merge(known ? k == Access::read ? EMU_OUTSIDE_READ : EMU_OUTSIDE_WRITE : EMU_WILD, site, 0, known ? which : ~0u);
   if (f) {
     f->offset = known ? (long long)(a - spaces[which].low) : (long long)a;
@@ -267,6 +268,7 @@ inline __attribute__((always_inline)) void access(const void *q, u32 n, u32 site
   }
   if (s->ignored) return;
   s->touched = true;
+  if (__builtin_expect(any_wrapped, 0)) reach(*s, a, n, site);
   if (K == Access::read)
     (s->shared ? report->shared_reads : report->reads)++;
   else

@@ -5,6 +5,7 @@
 #include "fibers.cpp"
 #include "findings.cpp"
 #include "collectives.cpp"
+#include "overflow.cpp"
 #include "checker.cpp"
 #include "fences.cpp"
 #include "copies.cpp"

@@ -93,6 +93,7 @@ void begin_block_state() {
     warp_running[w] = n >= WARP ? ~0u : (1u << n) - 1;
     warp_waiting[w] = 0;
   }
+  begin_overflow();
   if (checking) begin_block();
 }
 

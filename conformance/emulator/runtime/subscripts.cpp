@@ -1,22 +1,9 @@
 // Indices outside an array of known length: the callback that -fsanitize=bounds plants, its only one; libubsan is not
 // linked. It alone sees arrays that the compiler knows to be a thread's own. Shared and global memory is checked where
 // it is accessed; subscripts.py says which subscripts count.
-#include "machine.h"
+#include "sanitizer.h"
 
 namespace {
-struct SourceLocation {
-  const char *file;
-  u32 line, column;
-};
-struct TypeDescriptor {
-  u16 kind, info;
-  char name[1];
-};
-struct OutOfBoundsData {
-  SourceLocation location;
-  const TypeDescriptor *array, *index;
-};
-
 u64 hash_of(const SourceLocation &l) {  // FNV-1a, as in subscripts.py
   u64 h = 0xcbf29ce484222325ull;
   for (const char *c = l.file; *c; c++) h = (h ^ u8(*c)) * 0x100000001b3ull;
