@@ -9,6 +9,8 @@ from hypothesis.errors import InvalidArgument
 import strategies as kst
 from conformance import Op, OpError, Promises, check, runtime
 from conformance.launch import launch
+from conformance.trial import Trial
+from strategies import Call, TensorDescription
 
 F32 = (torch.float32,)
 DOUBLE = Op(lambda x: x * 2, {"x": kst.tensors("n", dtypes=F32)}, name="double")
@@ -210,3 +212,9 @@ def test_a_reference_that_refuses_an_empty_axis_is_told_how_to_draw_none():
     largest = Op(lambda x: x.amax(-1), {"x": kst.tensors("rows", "cols", dtypes=(torch.float32,))}, name="largest")
     with pytest.raises(OpError, match=r"no axis of 0 is drawn with axes=.*'cols': kst.sizes\(min=1\)"):
         check(lambda x: x.new_zeros(x.shape[0]) if x.shape[-1] == 0 else x.amax(-1), largest, oracles=["launch"])
+
+
+def test_the_geometry_of_a_call_needs_no_memory_for_what_it_spans():
+    far = TensorDescription((2, 4), torch.float32).with_layout(kst.huge((2, 4), reach=2**40))  # 4 TiB
+
+    assert Trial(DOUBLE, lambda x: x[0], Promises()).geometry(Call((("x", far),))) == ()
