@@ -14,6 +14,7 @@ import resource
 import signal
 import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
@@ -51,6 +52,7 @@ class Child:
         self._ended: tuple[int, float] | None = None  # exit status, and CPU seconds with what it has started
         self.receiving, sending = multiprocessing.Pipe(duplex=False)
         reaching = [subject for subject in subjects if not mutant.line or subject.reaches(source, mutant)]
+        reaching.sort(key=lambda subject: not subject.launches)  # of few kernels, so that this one is among its first
         # forked, so that torch, Triton and the op are there at once, whatever names they can be imported by
         self._process = os.fork()
         if self._process == 0:
@@ -66,7 +68,11 @@ class Child:
         return self.receiving.poll() or self._look(os.WNOHANG) or time.monotonic() > self._deadline
 
     def verdict(self) -> Verdict:
-        """What became of the mutant; waits for it."""
+        """What became of the mutant; waits for it.
+
+        Raises:
+            RuntimeError: the judge failed, and not the mutant.
+        """
         while not self.done():
             self.receiving.poll(_TICK)
         answer: dict[str, Any] = {}
@@ -76,6 +82,8 @@ class Child:
         if not answer and time.monotonic() <= self._deadline:
             self._look()
         status, used = self.end()
+        if "error" in answer:
+            raise RuntimeError(f"the mutant {self.mutant} could not be judged:\n{answer['error']}")
         if not answer:
             answer = {"fate": "killed", **self._ending(status)}
         return Verdict(self.mutant, **answer, seconds=round(used, 2))
@@ -142,7 +150,10 @@ def _judge(
         except Exception as error:  # noqa: BLE001 - a mutant that cannot be imported is no kernel: that is its verdict
             answer: dict[str, Any] = {"fate": "invalid", "note": f"{type(error).__name__}: {error}"[:300]}
         else:
-            answer = _search(subjects, kernels, examples, seed)
+            try:
+                answer = _search(subjects, kernels, examples, seed)
+            except Exception:  # noqa: BLE001 - a fault of the suite is no verdict: it is raised where it is waited for
+                answer = {"error": traceback.format_exc()}
             if "note" in answer:
                 answer["note"] = _FOLDERS.sub("", answer["note"])
     sending.send_bytes(json.dumps(answer).encode())

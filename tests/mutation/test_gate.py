@@ -64,6 +64,14 @@ def test_time_in_which_a_mutant_does_not_run_is_no_hang():
     assert child.verdict().fate == "survived"
 
 
+def test_a_failure_of_the_judge_is_no_kill():
+    subject = Subject(kernel, vector_add, options={"oracles": ("nonsense",)})
+    child = Child([subject], SOURCE, Mutant("none", 1, "", "", SOURCE.read_text()), examples=1, seed=0, seconds=60.0)
+
+    with pytest.raises(RuntimeError, match=r"could not be judged:(.|\n)*'nonsense' is no lane"):
+        child.verdict()
+
+
 def test_an_unchanged_kernel_that_fails_is_refused():
     with pytest.raises(ValueError, match="does not pass unchanged"):
         mutate(
