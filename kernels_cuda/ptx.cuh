@@ -111,7 +111,7 @@ __device__ __forceinline__ unsigned long long operand(const void *tile, int box)
 #define SUM_16(i) SUM_4(i), SUM_4(i + 4), SUM_4(i + 8), SUM_4(i + 12)
 #define SUM_64(i) SUM_16(i), SUM_16(i + 16), SUM_16(i + 32), SUM_16(i + 48)
 #define WGMMA_256(bfloat, type) \
-    PTX(emu_wgmma(d, 256, a, b, box, bfloat, add), \
+    PTX(emu_wgmma(d, 256, operand(a, 0), operand(b, box), bfloat, add), \
         "{\n" \
         ".reg .pred add;\n" \
         "setp.ne.b32 add, %130, 0;\n" \

@@ -50,6 +50,8 @@ FAULTS = {
         {Kind.DEADLOCK},
     ),
     "no fence before the products": ("            wgmma_fence();\n", "", {Kind.WARP}),
+    "no swizzle in the descriptors": ("swizzle_128 = 1ull << 62", "swizzle_128 = 0", {Kind.WARP}),
+    "every thread initializes the barriers": ("if (threadIdx.x == 0) {", "if (true) {", {Kind.BARRIER_DIVERGENCE}),
     "a slice too many": (
         "k0 < k; k0 += WGMMA_BK, turn.advance()) {\n            T *a",
         "k0 <= k; k0 += WGMMA_BK, turn.advance()) {\n            T *a",
@@ -102,3 +104,11 @@ def test_a_map_of_more_rows_than_the_matrix_has_is_out_of_bounds() -> None:
     events, _, _ = launched(source(), rows=8)
     assert {event.kind for event in events} == {Kind.OUT_OF_BOUNDS_READ}
     assert events[0].argument == "a"
+
+
+@pytest.mark.parametrize("distance", ["eight_rows = 1024 / 17", "next = box / 17"])
+def test_the_distances_in_a_descriptor_are_those_that_are_read(distance: str) -> None:
+    text = source()
+    assert distance.replace("17", "16") in text
+    _, out, right = launched(text.replace(distance.replace("17", "16"), distance))
+    assert not torch.equal(out.tensor.float(), right)

@@ -92,7 +92,7 @@ void emu_mbarrier_arrive(void *barrier, emu_u32 bytes);
 void emu_mbarrier_wait(void *barrier, emu_u32 parity);
 void emu_tensor_copy(void *shared, const void *map, void *barrier, long long row, long long column);
 void emu_wgmma_fence(void);
-void emu_wgmma(float *sums, emu_u32 columns, const void *a, const void *b, emu_u32 box, emu_u32 bfloat, emu_u32 add);
+void emu_wgmma(float *sums, emu_u32 columns, emu_u64 a, emu_u64 b, emu_u32 bfloat, emu_u32 add);
 void emu_wgmma_commit(void);
 void emu_wgmma_wait(emu_u32 pending);
 void *emu_dynamic_shared(void);

@@ -129,7 +129,13 @@ bool land_awaited() {
 extern "C" {
 void emu_mbarrier_init(void *p, u32 arrivals) {
   if (doubtful.bytes) settle();
-  if (checking) access<Access::write>(p, 8, EMU_SITE, true);
+  const u32 site = EMU_SITE;
+  if (mbarriers.count(uptr(p))) {  // undefined without mbarrier.inval (PTX ISA, mbarrier.init)
+    record(EMU_BARRIER, current, site, 0, "an mbarrier that is in use is initialized again");
+    stopping = true;
+    yield();
+  }
+  if (checking) access<Access::write>(p, 8, site, true);
   Mbarrier b;
   b.arrivals = b.pending = arrivals;
   b.initializer = current;
