@@ -26,6 +26,7 @@ SPECIALS = (
     "inf_pair",
     "one_max",
     "all_max",
+    "row_lowest",
     "subnormals",
     "near_overflow",
     "downcast",
@@ -81,7 +82,14 @@ def special(name: str, g: Generator, rows: int, n: int, f: Format) -> Array:
     """Normal numbers with the special values of `name` in them (all of `SPECIALS` hold for every floating type)."""
     x = normal(g, rows, n, f)
     what, _, value = name.partition("_")
-    number = {"nan": math.nan, "inf": math.inf, "neginf": -math.inf, "negzero": -0.0, "max": f.largest}.get(value)
+    number = {
+        "nan": math.nan,
+        "inf": math.inf,
+        "neginf": -math.inf,
+        "negzero": -0.0,
+        "max": f.largest,
+        "lowest": -f.largest,  # beside which any other start of a maximum than -inf is the larger one
+    }.get(value)
     if what == "all" and number is not None:
         x[:] = number
     elif what == "one" and number is not None:

@@ -89,6 +89,7 @@ def test_special_data_has_the_values_it_is_named_for(name, dtype):
         "neginf": fill == -math.inf,
         "negzero": (fill == 0) & fill.signbit(),
         "max": fill == f.largest,
+        "lowest": fill == -f.largest,
     }.get(what)
     if holds is not None and count in ("one", "row", "all"):
         assert int(holds.sum()) == {"one": 1, "row": 9, "all": 27}[count]
