@@ -18,11 +18,19 @@ large = matmul.sized(m=edge, n=edge, k=kst.sizes(max=200, blocks=(16, 32)), max_
 tiles = matmul.sized(
     m=kst.sizes(min=120, max=270), k=kst.sizes(min=250, max=400), n=kst.sizes(max=270), max_elements=270 * 400
 )
+# more rows of tiles than go down before one goes to the right: eight of 32 rows
+tall = matmul.sized(
+    m=kst.sizes(min=200, max=330, blocks=(32,)), k=kst.sizes(max=40), n=kst.sizes(max=100), max_elements=330 * 100
+)
 
 test_matmul_triton = matmul.conformance(kernels_triton.matmul)
+test_matmul_triton_tall = tall.conformance(kernels_triton.matmul, dtypes=(torch.float32,), oracles=["launch"])
 test_matmul_triton_tuned = matmul.conformance(functools.partial(kernels_triton.matmul, tune=True), oracles=["configs"])
 test_matmul_triton_persistent = matmul.conformance(
     matmul_persistent, dtypes=(torch.float16, torch.bfloat16), meta={"config": SMALL_CONFIG}
+)
+test_matmul_triton_persistent_tall = tall.conformance(
+    matmul_persistent, dtypes=(torch.float16,), oracles=["launch"], meta={"config": SMALL_CONFIG}
 )
 test_matmul_cuda_naive = matmul.conformance(matmul_naive)
 test_matmul_cuda_tiled = matmul.conformance(matmul_tiled)

@@ -9,9 +9,12 @@ from kernels_cuda.softmax import softmax_block, softmax_long
 
 # a block has 4096 float64 to 16384 float16 in registers, and where a row is longer, 14336 float64 in shared memory
 long_rows = softmax.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=4000, max=8300), max_elements=2 * 8300)
-# the last registers of a warp, which holds up to 1024 columns
-wide = softmax.sized(rows=kst.sizes(max=6), cols=kst.sizes(min=700, max=1024), max_elements=6 * 1024)
-longer_rows = softmax.sized(rows=kst.sizes(max=2), cols=kst.sizes(min=14300, max=14700), max_elements=2 * 14700)
+# a warp holds two rows of up to 512 columns, or one of up to 1024; a block of 64 threads, 1024 float32
+wide = softmax.sized(rows=kst.sizes(max=6), cols=kst.sizes(min=500, max=1024, blocks=(512,)), max_elements=6 * 1024)
+# four blocks take the rows, so that the fifth follows another one
+longer_rows = softmax.sized(rows=kst.sizes(max=5), cols=kst.sizes(min=14300, max=14700), max_elements=5 * 14700)
+# from 32768 float32 on, a block has 1024 threads, and two blocks take the rows
+wide_rows = softmax.sized(rows=kst.sizes(max=3), cols=kst.sizes(min=32700, max=33200), max_elements=3 * 33200)
 batches = softmax.leading("batch", "heads", "rows")
 
 test_softmax_triton = softmax.conformance(kernels_triton.softmax, order="tree")
@@ -29,6 +32,9 @@ test_softmax_cuda_block_float = softmax.conformance(
 test_softmax_cuda_block_double = softmax.conformance(
     softmax_block, order="tree", dtypes=(torch.float64,), limits={"cols": BLOCK_BYTES // 8}
 )
+test_softmax_cuda_block_wide = wide.conformance(
+    softmax_block, order="tree", dtypes=(torch.float32,), oracles=["launch", "special_values"]
+)
 test_softmax_cuda_long = softmax.conformance(softmax_long, order="tree", oracles=["launch", "special_values"])
 # the order of its threads is that of every dtype, and three more take a minute
 test_softmax_cuda_long_order = softmax.conformance(
@@ -37,4 +43,7 @@ test_softmax_cuda_long_order = softmax.conformance(
 test_softmax_cuda_long_rows = long_rows.conformance(softmax_cuda, order="tree", oracles=["launch", "special_values"])
 test_softmax_cuda_longer_rows = longer_rows.conformance(
     softmax_long, order="tree", dtypes=(torch.float64,), oracles=["launch", "special_values"]
+)
+test_softmax_cuda_long_wide_rows = wide_rows.conformance(
+    softmax_long, order="tree", dtypes=(torch.float32,), oracles=["launch", "special_values"]
 )

@@ -14,6 +14,7 @@ MAX_DIMS = 8
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 VECTOR_BYTES = 16
 GRID_WIDTH = 2**31 - 1
+CPU_GRID_WIDTH = 3
 
 
 def check_tensor(name: str, value: object, *, dtypes: Sequence[torch.dtype] = FLOATS, dims: int | None = None) -> None:
@@ -123,10 +124,17 @@ def rows_of(name: str, x: torch.Tensor) -> dict[str, Any]:
 
 @functools.cache
 def multiprocessors(device: torch.device) -> int:
-    """How many multiprocessors a CUDA device has; 1 elsewhere, so that a block has every tile of a small problem."""
-    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
+    """How many multiprocessors a CUDA device has; 2 elsewhere, so that the blocks of a small problem meet, and each has
+    several tiles of it."""
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 2
 
 
-def row_grid(blocks: int) -> tuple[int, int]:
-    """The grid of `blocks` blocks: wide, and deep where they are more than a grid may be wide."""
-    return (blocks, 1) if blocks <= GRID_WIDTH else (GRID_WIDTH, -(-blocks // GRID_WIDTH))
+def row_grid(blocks: int, device: torch.device) -> tuple[int, int]:
+    """The grid of `blocks` blocks: wide, and deep where they are more than a grid may be wide; on the CPU that is
+    `CPU_GRID_WIDTH`, so that a small problem has a deep grid.
+
+    >>> row_grid(7, torch.device("cpu")), row_grid(7, torch.device("cuda"))
+    ((3, 3), (7, 1))
+    """
+    width = GRID_WIDTH if device.type == "cuda" else CPU_GRID_WIDTH
+    return (blocks, 1) if blocks <= width else (width, -(-blocks // width))

@@ -72,7 +72,8 @@ def _launch(x: torch.Tensor, w: torch.Tensor, eps: float, choose: Callable[..., 
     vector = vector_rows(x) and vector_rows(w) and vector_rows(out)
     kernel = choose(x.shape[-1], x.element_size(), vector=vector)
     needed = -(-rows["count"] // kernel.rows)
-    grid = row_grid(needed) if kernel.blocks is None else min(needed, kernel.blocks * multiprocessors(x.device))
+    most = kernel.blocks and kernel.blocks * multiprocessors(x.device)
+    grid = row_grid(needed, x.device) if most is None else (min(needed, most), 1)
     name = f"rms_norm_{kernel.kind}_{suffix(x.dtype)}"
     launcher.load(SOURCE).launch(name, grid, kernel.threads, (x, w, out, rows, w.stride(0), eps), kernel.shared)
     return out

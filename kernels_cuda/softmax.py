@@ -65,7 +65,8 @@ def _launch(x: torch.Tensor, choose: Callable[..., RowKernel]) -> torch.Tensor:
     vector = vector_rows(x) and vector_rows(out)
     kernel = choose(x.shape[-1], x.element_size(), vector=vector)
     needed = -(-rows["count"] // kernel.rows)
-    grid = row_grid(needed) if kernel.blocks is None else min(needed, kernel.blocks * multiprocessors(x.device))
+    most = kernel.blocks and kernel.blocks * multiprocessors(x.device)
+    grid = row_grid(needed, x.device) if most is None else (min(needed, most), 1)
     name = f"softmax_{kernel.kind}_{suffix(x.dtype)}"
     launcher.load(SOURCE).launch(name, grid, kernel.threads, (x, out, rows), kernel.shared)
     return out

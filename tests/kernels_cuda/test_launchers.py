@@ -180,8 +180,9 @@ def test_axes_collapse_where_one_step_walks_through_both(sizes, strides, collaps
 
 
 def test_more_blocks_than_a_grid_is_wide_go_into_its_second_axis():
-    assert arguments.row_grid(2**31 - 1) == (2**31 - 1, 1)
-    assert arguments.row_grid(2**31) == (2**31 - 1, 2)
+    device = torch.device("cuda")
+    assert arguments.row_grid(2**31 - 1, device) == (2**31 - 1, 1)
+    assert arguments.row_grid(2**31, device) == (2**31 - 1, 2)
 
 
 def test_importing_the_launchers_imports_no_cupy():
