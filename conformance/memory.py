@@ -206,8 +206,9 @@ def _lay_out(
     NumPy assigns in a third of torch's time.
     """
     memory: Bytes | None = None
+    word = _WORDS.get(storage.dtype)
     if storage.device.type == "cpu":
-        memory = storage.view(torch.uint8).numpy()
+        memory = (storage.view(torch.uint8) if word is None else storage).numpy().view(np.uint8)
         fill_bytes(memory, storage.dtype, poison)
     else:
         fill(storage, poison)
@@ -217,13 +218,12 @@ def _lay_out(
     once = shape if 0 not in strides else tuple(1 if s == 0 else n for n, s in zip(shape, strides, strict=True))
     if once != shape:
         values = values[tuple(slice(0, n) for n in once)]
-    word = _WORDS.get(values.dtype)
     if memory is None or word is None or values.device.type != "cpu":
         storage.as_strided(once, strides, start).copy_(values)
     else:
         size = values.element_size()
         elements: Any = np.ndarray(once, word, memory, start * size, [s * size for s in strides])
-        elements[...] = values.detach().numpy()
+        elements[...] = (values.detach() if values.requires_grad else values).numpy()
     return memory
 
 

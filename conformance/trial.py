@@ -214,7 +214,7 @@ class Trial:
         for i, (got, want) in enumerate(zip(launch.outputs, expected.plain, strict=False)):
             if got.shape != want.shape or got.dtype != want.dtype:
                 continue
-            verdict = balls.judge(got.detach().cpu(), expected.balls[i], self.promises)
+            verdict = balls.judge(got.cpu() if got.is_cuda else got, expected.balls[i], self.promises)
             self.tightness.add(verdict)
             if not verdict.ok and (worst is None or verdict.ratio > worst.ratio):
                 worst = evidence(i, got, verdict)

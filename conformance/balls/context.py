@@ -114,7 +114,7 @@ class Context:
 
     def finite(self, reach: Array) -> bool:
         """True if every magnitude (NaN counts as infinite) is below the largest of the compute dtype."""
-        return bool(not reach.size or reach.max() < self.largest)
+        return not reach.size or bool(np.maximum.reduce(reach, axis=None) < self.largest)
 
     def note(self, name: str) -> None:
         """Record that operation `name` has no proven bound."""

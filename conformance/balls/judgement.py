@@ -12,6 +12,7 @@ import torch
 from conformance.balls.context import Array, power_below, power_below_long
 from conformance.balls.enclosure import Ball
 from conformance.balls.formats import FORMATS, Format
+from conformance.balls.tensor import numbers_of
 from conformance.promises import Promises
 
 NONE = np.zeros(0, np.int64)
@@ -52,14 +53,6 @@ class Verdict:
         )
 
 
-def values_of(got: torch.Tensor, like: Array) -> Array:
-    """The values of an output in the type of the midpoints."""
-    if got.dtype is torch.float32 or got.dtype is torch.float64:
-        return got.detach().numpy().astype(like.dtype)
-    out: Array = got.detach().double().numpy()
-    return out if like.dtype == np.float64 else out.astype(like.dtype)
-
-
 def judge(got: torch.Tensor, ball: Ball, promises: Promises) -> Verdict:
     """The verdict on `got` (CPU tensor, shape of the ball) against `ball`.
 
@@ -79,16 +72,21 @@ def judge(got: torch.Tensor, ball: Ball, promises: Promises) -> Verdict:
     if ball.exact is not None:
         return _judge_exact(got, ball)
     with np.errstate(all="ignore"):
-        value = values_of(got, ball.mid)
+        value = numbers_of(got, ball.mid.dtype)
         form = FORMATS.get(ball.dtype)
         reach = bound_of(ball, form)
-        error = np.abs(value - ball.mid)
+        difference = value - ball.mid
+        error = np.abs(difference)
         if not ball.mid.size:
             return Verdict(True, 0.0, (), 0.0, 0.0, 0.0, 0.0, 0.0, NONE, 0, 0, ball.heuristic)
         # the least float makes 0 / 0 zero and changes nothing else
         quotient = error / (reach + LEAST)
-        if quotient.max() <= 1 and reach.max() < np.inf:
-            return _verdict(True, quotient, value, reach, ball, form, NONE, 0)
+        flat = int(quotient.argmax())  # of the first NaN, if there is one
+        largest = np.maximum.reduce(reach, axis=None)
+        if quotient.item(flat) <= 1 and largest < math.inf:
+            outward = np.copysign(quotient, difference) * np.sign(ball.mid)
+            bias = float(np.add.reduce(outward, axis=None) / quotient.size)
+            return _verdict(quotient, flat, value, reach, bool(largest > 0), ball, form, bias=bias)
         return _judge_slowly(value, ball, reach, error, form, promises)
 
 
@@ -145,13 +143,25 @@ def _judge_slowly(
     quotient = np.where(np.isnan(quotient), np.where(inside, 0, np.inf), quotient)
     quotient = np.where(undecided, 0, np.where(inside & (quotient > 1), 1, quotient))
     wrong = np.flatnonzero(~inside & ~undecided)
-    return _verdict(not wrong.size, quotient, value, reach, ball, form, wrong, int(undecided.sum()))
+    bounded = bool(reach.max() > 0)
+    flat = int(quotient.argmax())
+    bias = 0.0 if wrong.size else _outward(quotient, value, mid)
+    return _verdict(quotient, flat, value, reach, bounded, ball, form, wrong, int(undecided.sum()), bias)
 
 
 def _verdict(
-    ok: bool, quotient: Array, value: Array, reach: Array, ball: Ball, form: Format | None, wrong: Any, undecided: int
+    quotient: Array,
+    flat: int,
+    value: Array,
+    reach: Array,
+    bounded: bool,
+    ball: Ball,
+    form: Format | None,
+    wrong: Any = NONE,
+    undecided: int = 0,
+    bias: float = 0.0,
 ) -> Verdict:
-    flat = int(quotient.argmax())
+    """The verdict on the element number `flat`, the worst; right where none is `wrong`."""
     exact = float(ball.mid.item(flat))
     bound = float(reach.item(flat))
     got = float(value.item(flat))
@@ -161,7 +171,7 @@ def _verdict(
         rest, position = divmod(rest, size)
         index.append(position)
     return Verdict(
-        ok,
+        not wrong.size,
         float(quotient.item(flat)),
         tuple(reversed(index)),
         got,
@@ -173,8 +183,8 @@ def _verdict(
         undecided,
         int(quotient.size),
         ball.heuristic,
-        bool(reach.max() > 0),
-        _outward(quotient, value, ball.mid) if ok else 0.0,
+        bounded,
+        bias,
     )
 
 

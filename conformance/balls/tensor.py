@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from conformance.balls.context import CURRENT, Array, Context
@@ -318,11 +319,17 @@ def operand(c: Context, value: Any) -> tuple[Array, Array | None]:
 
 def lift(c: Context, tensor: torch.Tensor) -> BallTensor:
     """An exact ball of a real tensor of any dtype."""
-    narrow = tensor.dtype is not torch.float32 and tensor.dtype is not torch.float64
-    mid = tensor.detach().double().numpy() if narrow else tensor.detach().numpy()
-    if not narrow or c.real is not np.float64:
-        mid = mid.astype(c.real)
-    return BallTensor(c, mid, None, tensor.dtype)
+    return BallTensor(c, numbers_of(tensor, c.real), None, tensor.dtype)
+
+
+def numbers_of(tensor: torch.Tensor, real: npt.DTypeLike) -> Array:
+    """A copy of the numbers of a CPU tensor of any dtype, in the type `real` of midpoints."""
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.dtype is torch.float32 or tensor.dtype is torch.float64:
+        return tensor.numpy().astype(real)
+    out: Array = tensor.double().numpy()
+    return out if real == np.float64 else out.astype(real)
 
 
 def as_ball(c: Context, value: Any) -> BallTensor:
