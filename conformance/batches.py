@@ -1,9 +1,10 @@
-"""What one of Hypothesis's examples holds: many calls, drawn by their tables from one choice."""
+"""Calls drawn by their tables: without Hypothesis, or many in one of its examples, from one of its choices."""
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
@@ -13,7 +14,8 @@ from strategies.choices import FAR, Data, TableStrategy
 
 T = TypeVar("T")
 Choices = tuple[Any, ...]
-Batch = tuple[tuple[Any, Choices], ...]
+Drawn = tuple[Any, Choices]
+Batch = tuple[Drawn, ...]
 
 # Calls in one of Hypothesis's own examples, which costs as much as drawing twenty calls by their tables (Hypothesis
 # 6.170: 0.6 ms).
@@ -25,15 +27,15 @@ _SEEDS = 2**53
 class Tables:
     """Draws the entries of tables as Hypothesis's data does, from a generator of its own and at a tenth of the cost.
 
-    Other strategies are drawn from `data`. `choices` are those of the calls so far, as Hypothesis would have made them:
-    it starts from them where it shrinks a call.
+    Without a `source` of random numbers every draw is the simplest. Strategies of others are drawn from `data`.
+    `choices` are those that Hypothesis would have made: it starts from them where it shrinks a call.
     """
 
     __slots__ = ("_data", "_random", "choices")
 
-    def __init__(self, data: Data, seed: int) -> None:
-        self._data = data
-        self._random: Callable[[], float] = random.Random(seed).random if seed else float
+    def __init__(self, source: random.Random | None, data: Data | None) -> None:
+        self._data: Any = data
+        self._random: Callable[[], float] = float if source is None else source.random
         self.choices: list[Any] = []
 
     def draw_integer(self, min_value: int, max_value: int, *, shrink_towards: int) -> int:
@@ -45,15 +47,33 @@ class Tables:
     def draw(self, strategy: SearchStrategy[T]) -> T:
         """A value of another strategy."""
         if isinstance(strategy, TableStrategy):
-            return strategy.do_draw(self)  # type: ignore[arg-type, no-any-return]
+            made: T = strategy.do_draw(self)  # type: ignore[arg-type]
+            return made
         start = len(self._data.nodes)
-        value = self._data.draw(strategy)
+        value: T = self._data.draw(strategy)
         self.choices.extend(node.value for node in self._data.nodes[start:])
         return value
 
 
+def drawn(strategy: SearchStrategy[Any], source: random.Random | None, data: Data | None = None) -> Iterator[Drawn]:
+    """Calls without end, each with the choices behind it."""
+    tables = Tables(source, data)
+    while True:
+        tables.choices.clear()
+        call = tables.draw(strategy)
+        yield call, tuple(tables.choices)
+
+
+def by_tables(strategy: SearchStrategy[Any], seed: int) -> Iterator[Batch] | None:
+    """Batches without end, the first of the simplest call; None for a strategy that Hypothesis has a part in."""
+    if not (isinstance(strategy, TableStrategy) and strategy.tables_alone):
+        return None
+    calls = itertools.chain(itertools.islice(drawn(strategy, None), 1), drawn(strategy, random.Random(seed)))
+    return ((call,) for call in calls)
+
+
 class Batches(SearchStrategy[Batch]):
-    """A strategy of many calls of another strategy, not more than `left`, each with the choices behind it."""
+    """A strategy of many calls of another strategy, not more than `left`."""
 
     def __init__(self, strategy: SearchStrategy[Any], left: Callable[[], int]) -> None:
         super().__init__()
@@ -63,14 +83,11 @@ class Batches(SearchStrategy[Batch]):
     def do_draw(self, data: Data) -> Batch:
         """A batch of calls, or of the simplest call alone."""
         seed = data.draw_integer(FAR, FAR + _SEEDS - 1, shrink_towards=FAR) - FAR
-        tables = Tables(data, seed)
-        batch = []
-        for _ in range(max(1, min(_CALLS, self._left())) if seed else 1):
-            start = len(tables.choices)
-            call = tables.draw(self._strategy)
-            batch.append((call, tuple(tables.choices[start:])))
-            if data.length > data.max_length // 2:
-                break  # an example has a largest size, which calls with strategies of others may reach
+        calls = drawn(self._strategy, random.Random(seed) if seed else None, data)
+        batch = [next(calls)]
+        # an example has a largest size, which calls with strategies of Hypothesis's may reach
+        while seed and len(batch) < min(_CALLS, self._left()) and data.length <= data.max_length // 2:
+            batch.append(next(calls))
         return tuple(batch)
 
 

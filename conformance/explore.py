@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import itertools
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -15,9 +16,10 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import FlakyFailure, StopTest
+from hypothesis.internal.entropy import deterministic_PRNG
 from hypothesis.strategies import SearchStrategy
 
-from conformance.batches import BACKEND, Batch, Batches, Choices, Single
+from conformance.batches import BACKEND, Batch, Batches, Choices, Single, by_tables
 from conformance.failures import ConformanceFailure
 from conformance.oracles.objection import Objection
 
@@ -28,6 +30,9 @@ _AFTER_FIRST = 20
 # Seconds of shrinking for one kind; what is smallest by then is reported. Interpreted launches take about a
 # millisecond, so nearly every shrink ends by itself long before.
 _SHRINK_SECONDS = 20.0
+
+# Draws for each example that was asked for, after which a strategy has no more calls, as Hypothesis takes it.
+_DRAWS = 10
 
 # new objects that make Python look for reference cycles; by default 700, which is every second example
 _OBJECTS = 20_000
@@ -127,9 +132,13 @@ def explore(
 
     try:
         with contextlib.suppress(_Enough), _rare_collections():
-            if target is None:
-                batches = Batches(strategy, lambda: examples - result.examples)
-                _run(batches, collect, _settings(examples, Phase.generate, backend=BACKEND), seed)
+            if target is None and (batches := by_tables(strategy, seed)) is not None:
+                with deterministic_PRNG():  # for launchers that ask Python or NumPy for random numbers
+                    for batch in itertools.islice(batches, _DRAWS * examples):
+                        collect(batch)
+            elif target is None:
+                calls = Batches(strategy, lambda: examples - result.examples)
+                _run(calls, collect, _settings(examples, Phase.generate, backend=BACKEND), seed)
             else:  # a climb changes a choice at a time, and takes one call a time
                 settings = _settings(examples, Phase.generate, Phase.target)
                 _run(Single(strategy), collect, settings, seed)

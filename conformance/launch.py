@@ -8,7 +8,7 @@ import functools
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -170,9 +170,10 @@ def launch(
     )
     error: BaseException | None = None
     result: Any = None
-    runtime.prepare()
+    kind = runtime.prepare()
+    state = _ProcessState()
     started = time.perf_counter()
-    with observe(observation), intercept(allocations), _process_state(), _timed():
+    with observe(observation), intercept(allocations), _timed(kind):
         try:
             result = invoke(kernel, arguments, settings.meta)
             runtime.synchronize()
@@ -182,10 +183,13 @@ def launch(
             error = KernelExit(f"the kernel called sys.exit({stop.code!r})")
         except BaseException as raised:  # noqa: BLE001 - what the kernel raises is the kernel's, pytest.skip() too
             error = raised
+        finally:
+            state.restore()
+    seconds = time.perf_counter() - started
     if isinstance(error, runtime.ToolMissing):
         raise error
-    _refuse_late_interpreter(error)
-    seconds = time.perf_counter() - started
+    if isinstance(error, RuntimeError):
+        _refuse_late_interpreter(error)
     outputs, returned = ([], None) if error is not None or settings.dry else _outputs(op, placed, result)
     return Launch(
         call=call,
@@ -205,36 +209,39 @@ def launch(
     )
 
 
-def _timed() -> contextlib.AbstractContextManager[None]:
+def _timed(kind: runtime.Runtime) -> contextlib.AbstractContextManager[None]:
     """What ends a launcher that does not return; on a GPU, where it may compile for long, its process is ended."""
-    return _watchdog.watch(CALL_SECONDS) if runtime.current() == "interpret" else contextlib.nullcontext()
+    return _watchdog.watch(CALL_SECONDS) if kind == "interpret" else contextlib.nullcontext()
 
 
-@contextlib.contextmanager
-def _process_state() -> Iterator[None]:
-    """Undo what a kernel does to the process: its default dtype would be the next kernel's false alarm."""
-    dtype, grad, folder = torch.get_default_dtype(), torch.is_grad_enabled(), os.getcwd()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    try:
-        yield
-    finally:
-        if torch.get_default_dtype() != dtype:
-            torch.set_default_dtype(dtype)
-        if torch.is_grad_enabled() != grad:
-            torch.set_grad_enabled(grad)
-        if torch.are_deterministic_algorithms_enabled() != deterministic:
-            torch.use_deterministic_algorithms(deterministic)
-        if os.getcwd() != folder:
-            os.chdir(folder)
+class _ProcessState:
+    """What a kernel may do to the process, as it is now: its default dtype would be the next kernel's false alarm."""
+
+    __slots__ = ("deterministic", "dtype", "folder", "grad")
+
+    def __init__(self) -> None:
+        self.dtype, self.grad, self.folder = torch.get_default_dtype(), torch.is_grad_enabled(), os.getcwd()
+        self.deterministic = torch.are_deterministic_algorithms_enabled()
+
+    def restore(self) -> None:
+        """Undo what the kernel has changed."""
+        if torch.get_default_dtype() != self.dtype:
+            torch.set_default_dtype(self.dtype)
+        if torch.is_grad_enabled() != self.grad:
+            torch.set_grad_enabled(self.grad)
+        if torch.are_deterministic_algorithms_enabled() != self.deterministic:
+            torch.use_deterministic_algorithms(self.deterministic)
+        if os.getcwd() != self.folder:
+            os.chdir(self.folder)
 
 
-def _refuse_late_interpreter(error: BaseException | None) -> None:
+def _refuse_late_interpreter(error: RuntimeError) -> None:
     """Say so where a Triton kernel was decorated to be compiled before the interpreter was chosen.
 
     Raises:
         runtime.RuntimeUnavailable: the error is Triton's "0 active drivers".
     """
-    if runtime.current() == "interpret" and isinstance(error, RuntimeError) and "active drivers" in str(error):
+    if runtime.current() == "interpret" and "active drivers" in str(error):
         raise runtime.RuntimeUnavailable(
             "the kernel was imported before the interpreter was chosen, and asks for a GPU driver: import conformance "
             "before the module with the kernel, or set TRITON_INTERPRET=1"

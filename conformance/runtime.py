@@ -126,14 +126,14 @@ def synchronize() -> None:
     torch.cuda.synchronize()
 
 
-def prepare() -> None:
-    """Put the interpreter and the emulator in place for the kernels that are imported by now."""
+def prepare() -> Runtime:
+    """The runtime in force, with the interpreter and the emulator in place for the kernels that are imported by now."""
     if current() == "gpu":
         device()
         from conformance.device import watch
 
         watch.install()
-        return
+        return "gpu"
     _limit_threads()
     if "triton" in sys.modules:
         _install_interpreter()
@@ -141,6 +141,7 @@ def prepare() -> None:
     if launcher is not None:
         _install_emulator()
     _freeze()
+    return "interpret"
 
 
 @functools.cache

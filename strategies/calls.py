@@ -176,6 +176,11 @@ class CallStrategy(TableStrategy[Call]):
     def __repr__(self) -> str:
         return f"calls({', '.join(self._inputs)})"
 
+    @property
+    def tables_alone(self) -> bool:
+        """Whether every scalar comes from a table."""
+        return all(isinstance(s, TableStrategy) and s.tables_alone for s in self._inputs.values())
+
     def do_draw(self, data: Data) -> Call:
         """A call."""
         sizes = self._frame.draw(data)

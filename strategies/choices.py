@@ -41,6 +41,11 @@ class TableStrategy(SearchStrategy[T]):
     """A strategy that draws table entries and strategies alone: of its data it needs `draw_integer` and `draw`, so that
     who has another source of evenly drawn integers need not ask Hypothesis for each."""
 
+    @property
+    def tables_alone(self) -> bool:
+        """Whether the strategies that it draws are such, too."""
+        return True
+
 
 def entry(data: Data, table: Sequence[T]) -> T:
     """An entry of a table that is not empty; the first is the simplest. Nothing is drawn from a single one."""

@@ -1,5 +1,7 @@
 """What is drawn by tables is what Hypothesis draws, from choices that it takes for its own."""
 
+import random
+
 import pytest
 import torch
 from hypothesis import Phase, given, settings
@@ -55,12 +57,16 @@ def test_a_search_draws_as_many_different_calls_as_it_is_asked_for(name):
 
 
 def test_the_first_call_is_the_simplest():
-    assert drawn(CALLS["tables alone"], 3)[0] == Tables(None, 0).draw(CALLS["tables alone"])
+    assert drawn(CALLS["tables alone"], 3)[0] == Tables(None, None).draw(CALLS["tables alone"])
     assert drawn(CALLS["tables alone"], 3)[0]["x"].shape == (1, 1)
 
 
+def test_a_search_ends_where_there_are_no_more_calls():
+    assert len(drawn(kst.choices(1, 2, 3), 0, 50)) == 3
+
+
 def test_entries_of_a_table_come_evenly():
-    tables = Tables(None, 1)
+    tables = Tables(random.Random(1), None)
     table = kst.choices(*range(8))
     counts = torch.bincount(torch.tensor([tables.draw(table) for _ in range(8000)]))
 

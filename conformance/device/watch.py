@@ -43,7 +43,8 @@ class Counts:
         self.launch_seconds += other.launch_seconds
         self.compiles += other.compiles
         self.launches += other.launches
-        self.specializations.update(other.specializations)
+        if other.specializations:
+            self.specializations.update(other.specializations)
 
     def since(self, before: Counts) -> Counts:
         """What was counted since a copy of these counts was made."""

@@ -38,6 +38,11 @@ class RelatedStrategy(TableStrategy[Related]):
         self._calls = calls
         self._relations = relations
 
+    @property
+    def tables_alone(self) -> bool:
+        """Whether the calls come from tables."""
+        return isinstance(self._calls, TableStrategy) and self._calls.tables_alone
+
     def do_draw(self, data: Data) -> Related:
         """A call and a name."""
         return Related(data.draw(self._calls), entry(data, self._relations))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from conformance.observation import Geometry
-from conformance.report.tiles import tile_shape
-from strategies import LAYOUTS, Call
+from conformance.report.tiles import block_of, of_block
+from strategies import LAYOUTS, Call, TensorDescription
 
 # The classes that a full run reaches in each dimension; a class with no example is a hole. Sizes are those at which
 # kernels fail (block boundaries) or for which Triton compiles another kernel (1, multiples of 16).
@@ -27,19 +27,18 @@ class Coverage:
     """Counts of calls by dimension and class of the input space."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, call: Call, geometry: Sequence[Geometry] = ()) -> None:
         """Count a call and the launches that it made."""
-        for dimension, name in set(_classes(call, geometry)):
-            counter = self._counts.get(dimension)
-            if counter is None:
-                counter = self._counts[dimension] = Counter()
-            counter[name] += 1
+        self._counts.update(_classes(call, geometry))
 
     def counts(self) -> dict[str, dict[str, int]]:
         """The number of calls by dimension and class, as `CaseResult.coverage` holds them."""
-        return {dimension: dict(names) for dimension, names in self._counts.items()}
+        found: dict[str, dict[str, int]] = {}
+        for (dimension, name), number in self._counts.items():
+            found.setdefault(dimension, {})[name] = number
+        return found
 
 
 def holes(coverage: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
@@ -51,15 +50,19 @@ def holes(coverage: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
     }
 
 
-def _classes(call: Call, geometry: Sequence[Geometry]) -> Iterator[tuple[str, str]]:
-    for value in call.tensors.values():
-        yield from _tensor_classes(value.shape, value.layout.kinds, value.dtype)
-        yield "values", value.values.distribution or value.values.pattern
-        tile = tile_shape(geometry, value.shape) if geometry and value.shape else None
-        if tile is not None and value.shape[-1]:
-            yield "last axis mod BLOCK", block_class(value.shape[-1], tile[-1])
-    for launch in geometry:
-        yield "programs", program_class(math.prod(launch.grid))
+def _classes(call: Call, geometry: Sequence[Geometry]) -> set[tuple[str, str]]:
+    found = {("programs", program_class(math.prod(launch.grid))) for launch in geometry}
+    block = block_of(geometry[-1]) if geometry else (None, None)
+    for _, value in call.arguments:
+        if not isinstance(value, TensorDescription):
+            continue
+        shape = value.shape
+        found.update(_tensor_classes(shape, value.layout.kinds, value.dtype))
+        found.add(("values", value.values.distribution or value.values.pattern))
+        tile = of_block(block, len(shape)) if shape and shape[-1] else None
+        if tile is not None:
+            found.add(("last axis mod BLOCK", block_class(shape[-1], tile[-1])))
+    return found
 
 
 @functools.lru_cache(maxsize=4096)

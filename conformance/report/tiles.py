@@ -23,12 +23,22 @@ def tile_shape(geometry: Sequence[Geometry], shape: Sequence[int]) -> tuple[int,
     """
     if not shape or not geometry:
         return None
-    meta = {name.upper(): value for name, value in geometry[-1].meta if isinstance(value, int) and value > 0}
+    return of_block(block_of(geometry[-1]), len(shape))
+
+
+def block_of(launch: Geometry) -> tuple[int | None, int | None]:
+    """The rows and columns of a block, None where no meta-parameter tells."""
+    meta = {name.upper(): value for name, value in launch.meta if isinstance(value, int) and value > 0}
     rows = next((meta[name] for name in ROWS if name in meta), None)
-    columns = next((meta[name] for name in (*COLUMNS, *ONLY) if name in meta), None)
-    if columns is None or (rows is not None and len(shape) < 2):
+    return rows, next((meta[name] for name in (*COLUMNS, *ONLY) if name in meta), None)
+
+
+def of_block(block: tuple[int | None, int | None], rank: int) -> tuple[int, ...] | None:
+    """The sizes of a tile of such a block along `rank` axes, None where the block does not tell."""
+    rows, columns = block
+    if columns is None or (rows is not None and rank < 2):
         return None
-    return (*[1] * (len(shape) - 2), rows or 1, columns)[-len(shape) :]
+    return (*[1] * (rank - 2), rows or 1, columns)[-rank:]
 
 
 def is_flat(geometry: Sequence[Geometry], shape: Sequence[int]) -> bool:
