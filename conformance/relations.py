@@ -157,15 +157,21 @@ def shift(argument: str) -> Relation:
     return Relation(f"shift of {argument}", law, transform, _same, exact=False, prepare=prepare, arguments=(argument,))
 
 
+def _scaled(value: torch.Tensor, factor: int) -> torch.Tensor:
+    # float8 has no arithmetic of its own
+    narrow = value.is_floating_point() and value.element_size() == 1
+    return (value.float() * factor).to(value.dtype) if narrow else value * factor
+
+
 def negation(*arguments: str) -> Relation:
     """Negating the arguments negates the result: rms_norm in x, matmul in a, a sum, add in both. Exact in IEEE 754."""
     _named("negation", arguments, "'x'")
 
     def transform(values: Values, axes: Axes) -> Values | None:
-        return {n: -v if n in arguments else v for n, v in values.items()}
+        return {n: _scaled(v, -1) if n in arguments else v for n, v in values.items()}
 
     def predict(outputs: Sequence[torch.Tensor], values: Values, axes: Axes) -> list[torch.Tensor]:
-        return [-o for o in outputs]
+        return [_scaled(o, -1) for o in outputs]
 
     names = ", ".join(arguments)
     return Relation(
@@ -181,11 +187,13 @@ def doubling(*arguments: str) -> Relation:
     _named("doubling", arguments, "'a'")
 
     def transform(values: Values, axes: Axes) -> Values | None:
-        changed = {n: v * 2 if n in arguments else v for n, v in values.items()}
-        return changed if all(bool(torch.isfinite(changed[n]).all()) for n in arguments) else None
+        changed = {n: _scaled(v, 2) if n in arguments else v for n, v in values.items()}
+        # a cast to float8 saturates
+        twice = all(bool((changed[n].double() == 2 * values[n].double()).all()) for n in arguments)
+        return changed if twice and all(bool(changed[n].double().isfinite().all()) for n in arguments) else None
 
     def predict(outputs: Sequence[torch.Tensor], values: Values, axes: Axes) -> list[torch.Tensor]:
-        return [o * 2 for o in outputs]
+        return [_scaled(o, 2) for o in outputs]
 
     names = ", ".join(arguments)
     return Relation(
@@ -223,7 +231,7 @@ def selection(left: str, right: str) -> Relation:
 
     def transform(values: Values, axes: Axes) -> Values | None:
         k = values[right].shape[0]
-        if k == 0 or not bool(torch.isfinite(values[left]).all()):
+        if k == 0 or not bool(values[left].double().isfinite().all()):
             return None
         picks = torch.arange(k)[:, None] == chosen(values)[None, :]
         return {**values, right: picks.to(values[right].dtype)}

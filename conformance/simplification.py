@@ -160,8 +160,8 @@ def _rounded(flat: torch.Tensor) -> Iterator[torch.Tensor]:
     finite = wide.isfinite()
     for changed in (torch.ones_like(wide), wide.round(), *(_of_bits(wide, bits) for bits in _BITS)):
         changed = torch.where(finite & (wide != 0), changed, wide).to(flat.dtype)
-        # nothing that took longer to write is simpler
-        if bool(changed.isfinite()[finite].all()) and _length(changed) < _length(flat):
+        # nothing that took longer to write is simpler; float8 has no isfinite of its own
+        if bool(changed.double().isfinite()[finite].all()) and _length(changed) < _length(flat):
             yield changed
 
 

@@ -21,7 +21,11 @@ def add(x: Any, y: Any, *, alpha: float = 1) -> BallTensor:
         y = mul(y, alpha)
     c = CURRENT.get()
     a, b = operand(c, x), operand(c, y)
-    return _sum(c, a[0] + b[0], a, b, result_dtype(x, y))
+    out = _sum(c, a[0] + b[0], a, b, result_dtype(x, y))
+    for sum_, term in ((x, b), (y, a)):
+        if type(sum_) is BallTensor and sum_.begun is not None and sum_.shape == out.shape:
+            _begin(c, out, sum_.begun, *term)
+    return out
 
 
 def sub(x: Any, y: Any, *, alpha: float = 1) -> BallTensor:
@@ -30,7 +34,26 @@ def sub(x: Any, y: Any, *, alpha: float = 1) -> BallTensor:
         y = mul(y, alpha)
     c = CURRENT.get()
     a, b = operand(c, x), operand(c, y)
-    return _sum(c, a[0] - b[0], a, b, result_dtype(x, y))
+    out = _sum(c, a[0] - b[0], a, b, result_dtype(x, y))
+    if type(x) is BallTensor and x.begun is not None and x.shape == out.shape:
+        _begin(c, out, x.begun, -b[0], b[1])
+    return out
+
+
+def _begin(
+    c: Context, out: BallTensor, begun: Callable[[Array, Array | None], BallTensor], term: Array, rad: Array | None
+) -> None:
+    """Let `out`, a sum and a term more, hold what a kernel gives that starts the sum with the term, as with a bias."""
+    wider = begun(term, rad)
+    if wider.rad is not None:
+        out.rad = wider.rad if out.rad is None else np.maximum(out.rad, wider.rad)
+        out.overflows = out.overflows or wider.overflows
+
+    def with_more(more: Array, spread: Array | None) -> BallTensor:
+        both = term + more
+        return begun(both, np.abs(both) * c.u + extent(total(rad, spread), both))
+
+    out.begun = with_more
 
 
 def rsub(x: Any, y: Any, *, alpha: float = 1) -> BallTensor:
@@ -60,7 +83,7 @@ def _factors(value: Any, mid: Array) -> tuple[Array, ...]:
 
 
 def _amplification(c: Context, factors: tuple[Array, ...]) -> Any:
-    """What the rounding of a partial product of `factors` that underflows is multiplied by afterwards, at most.
+    """What the roundings of partial products of `factors` that underflow are multiplied by afterwards, at most.
 
     A kernel multiplies in the order it likes: `(1 - t * t) * dy * g` for the `dy * g * (1 - t * t)` of a reference.
     """
@@ -72,7 +95,7 @@ def _amplification(c: Context, factors: tuple[Array, ...]) -> Any:
     above = np.sort(np.stack(np.broadcast_arrays(*(np.maximum(size, 1) for size in sizes))), axis=0)
     # the first two make up the partial product
     after = np.multiply.reduce(above[2:], axis=0)
-    return np.where(reached & np.isfinite(after), after, 1.0)
+    return np.where(reached & np.isfinite(after), after * (len(factors) - 1), 1.0)
 
 
 def _product(

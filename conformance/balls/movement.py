@@ -109,10 +109,10 @@ def write(x: BallTensor, put: Callable[[torch.Tensor, torch.Tensor], Any], mid: 
             put(bits(own), bits(np.asarray(extent(rad, mid), x.c.real)))
         put(bits(x.mid), bits(np.asarray(mid, x.c.real)))
     base = x
-    x.factors = ()
+    x.factors, x.begun = (), None
     while base.origin is not None:
         base = base.origin[0]
-        base.factors = ()
+        base.factors, base.begun = (), None
         base.overflows = base.overflows or x.overflows
 
 

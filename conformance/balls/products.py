@@ -87,8 +87,8 @@ def product_of(
         and finite
         and magnitude.size
         and magnitude.max() * unit < 1
-        and size_x.max() <= exact_below
-        and size_y.max() <= exact_below
+        and np.max(size_x, initial=0.0) <= exact_below
+        and np.max(size_y, initial=0.0) <= exact_below
         and whole(x)
         and whole(y)
         and (start is None or whole(start[0]))
@@ -164,8 +164,16 @@ def matmul(a: Any, b: Any) -> BallTensor:
     """The matrix product."""
     c = CURRENT.get()
     unit, product = _units(c, a, b)
-    mid, rad, over = product_of(c, stored(c, a), stored(c, b), unit, product)
-    return BallTensor(c, mid, rad, result_dtype(a, b), over)
+    first, second, dtype = stored(c, a), stored(c, b), result_dtype(a, b)
+
+    def begun(term: Array | None = None, spread: Array | None = None) -> BallTensor:
+        start = None if term is None else (term, spread)
+        mid, rad, over = product_of(c, first, second, unit, product, start=start)
+        return BallTensor(c, mid, rad, dtype, over)
+
+    out = begun()
+    out.begun = begun
+    return out
 
 
 def outer(a: Any, b: Any) -> BallTensor:

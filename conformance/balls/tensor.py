@@ -25,13 +25,14 @@ class BallTensor:
     `mid` is the exact value in `context.real`, `rad` a bound on |computed - mid| (None: exact). `dtype` is what torch
     would report. `overflows` tells that some elements lie beyond the compute dtype: allowed for a result, undecided
     for anything computed from it. `pending` marks a downcast by the reference that no later operation has used yet:
-    if none does, it is the store, which `judge` accounts for. `factors` are the midpoints of which a product is made.
+    if none does, it is the store, which `judge` accounts for. `factors` are the midpoints of which a product is made;
+    `begun` gives the ball of a sum, such as a matrix product, that starts with another term.
 
     It is no `torch.Tensor`, and must not pass for one by a `__class__` property: torch's C argument parser would then
     unpack it as a tensor and crash. So `isinstance(x, torch.Tensor)` and `torch.is_tensor(x)` are False in a reference.
     """
 
-    __slots__ = ("c", "dtype", "factors", "mid", "origin", "overflows", "pending", "rad")
+    __slots__ = ("begun", "c", "dtype", "factors", "mid", "origin", "overflows", "pending", "rad")
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class BallTensor:
         self.pending = pending
         self.origin = origin
         self.factors: tuple[Array, ...] = ()
+        self.begun: Callable[[Array, Array | None], BallTensor] | None = None
 
     @classmethod
     def __torch_function__(

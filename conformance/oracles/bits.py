@@ -46,3 +46,10 @@ def describe(
             f"{first} gives {one[index].item()!r}, {second} {other[index].item()!r}",
         )
     return None
+
+
+def unsigned(values: torch.Tensor) -> torch.Tensor:
+    """`values` with +0 for -0; those of float8, which has no addition, in float32."""
+    if not values.is_floating_point():
+        return values
+    return (values.float() if values.element_size() == 1 else values) + 0

@@ -6,7 +6,7 @@ import torch
 
 from conformance.failures import ExactFailure
 from conformance.launch import Launch
-from conformance.oracles.bits import differing
+from conformance.oracles.bits import differing, unsigned
 from conformance.oracles.objection import Objection
 from conformance.trial import Trial
 
@@ -28,7 +28,7 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
         if got.shape != want.shape:
             continue
         got, want = got.detach().cpu(), want.to(got.dtype)
-        mask = differing(got + 0, want + 0)  # -0 + 0 is +0: the sign of a zero sum depends on the order
+        mask = differing(unsigned(got), unsigned(want))  # the sign of a zero sum depends on the order
         if mask is not None:
             index = tuple(int(k) for k in mask.nonzero()[0])
             summary = (

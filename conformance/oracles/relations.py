@@ -12,7 +12,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance import balls
 from conformance.failures import RelationsFailure
 from conformance.launch import Launch, Settings
-from conformance.oracles.bits import describe
+from conformance.oracles.bits import describe, unsigned
 from conformance.oracles.objection import Objection
 from conformance.relations import Axes, Relation, Values
 from conformance.trial import Trial
@@ -137,7 +137,7 @@ def _bounds(trial: Trial, relation: Relation | None, launch: Launch, axes: Axes)
 
 def _unsigned(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """The outputs with every zero positive: a sum of zeros and its negation are both +0."""
-    return [o.detach().cpu() + 0 if o.is_floating_point() else o.detach().cpu() for o in outputs]
+    return [unsigned(o.detach().cpu()) for o in outputs]
 
 
 def _apart(

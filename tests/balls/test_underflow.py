@@ -17,3 +17,6 @@ def test_factors_may_be_multiplied_in_any_order_where_a_product_underflows(dtype
     assert (other != x * large * small).any()
     assert balls.judge(other, ball, Promises()).ok
     assert not balls.judge(other * 1.01, ball, Promises()).ok
+    many = [torch.tensor(v, dtype=dtype) for v in (0.9, 0.8, 0.03)]
+    (ball,) = balls.enclose(lambda x, a, b, c: x * c * b * a, [x, *many], Promises())
+    assert balls.judge(x * many[0] * many[1] * many[2], ball, Promises()).ok
