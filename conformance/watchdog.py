@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import ClassVar
 
 # Of CPU time for a whole call, kernels included; a kernel has less, and is then the one that is blamed. The slowest
@@ -73,17 +72,9 @@ class Watchdog:
         self.thread = 0
         self._all.append(self)
 
-    @contextlib.contextmanager
-    def watch(self, seconds: float) -> Iterator[None]:
+    def watch(self, seconds: float) -> Watch:
         """Raise the error inside the block if it computes longer than `seconds` and a little."""
-        if Watchdog._process != os.getpid():  # a forked child has no thread of its parent's
-            Watchdog._process = os.getpid()
-            threading.Thread(target=_look, args=(self._all,), name="conformance-watchdog", daemon=True).start()
-        self.thread, self.deadline = threading.get_ident(), Deadline(seconds + _GRACE)
-        try:
-            yield
-        finally:
-            self.deadline = None
+        return Watch(self, seconds + _GRACE)
 
     def look(self) -> None:
         """End what has taken too long."""
@@ -95,6 +86,24 @@ class Watchdog:
         if late and self.deadline is deadline:
             self.deadline = None
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(self.error))
+
+
+class Watch:
+    """The block that a watchdog looks after."""
+
+    __slots__ = ("seconds", "watchdog")
+
+    def __init__(self, watchdog: Watchdog, seconds: float) -> None:
+        self.watchdog, self.seconds = watchdog, seconds
+
+    def __enter__(self) -> None:
+        if Watchdog._process != os.getpid():  # a forked child has no thread of its parent's
+            Watchdog._process = os.getpid()
+            threading.Thread(target=_look, args=(Watchdog._all,), name="conformance-watchdog", daemon=True).start()
+        self.watchdog.thread, self.watchdog.deadline = threading.get_ident(), Deadline(self.seconds)
+
+    def __exit__(self, *_: object) -> None:
+        self.watchdog.deadline = None
 
 
 def _look(watchdogs: list[Watchdog]) -> None:

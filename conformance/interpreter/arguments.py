@@ -33,6 +33,14 @@ def _pointer_name(arg: Any) -> str:
     return name
 
 
+@functools.lru_cache(maxsize=4096)
+def _int32(value: int) -> np.ndarray[Any, Any]:
+    """The value as launches hold it; nobody writes to what many share."""
+    array = np.array([[value]], np.int32)
+    array.setflags(write=False)
+    return array
+
+
 class Arguments:
     """The arguments of one launch.
 
@@ -57,7 +65,7 @@ class Arguments:
 
     def _token(self, name: str, value: Any, floats: bool) -> Any:
         if type(value) is int and -(2**31) <= value < 2**31 and name not in self.kinds:
-            self.values.append(np.array([[value]], np.int32))
+            self.values.append(_int32(value))
             return "i32"
         if hasattr(value, "data_ptr"):
             self.pointers.append((len(self.values), name, value))

@@ -153,6 +153,8 @@ class Hazards:
                 place,
                 "is read by one program after another one wrote it",
             )
+        if shadow.reader is None:
+            shadow.reader = shadow.stamps()
         seen = shadow.reader[numbers]
         free = (seen <= self.base) | (seen == stamps)
         if self.ordering and not free.all():
@@ -178,7 +180,7 @@ class Hazards:
                 self._clash(
                     Kind.WRITE_CONFLICT, shadow, numbers, stamps, writer, clash, place, "is written by two programs"
                 )
-        if shadow.last_read == self.base:
+        if shadow.last_read == self.base and shadow.reader is not None:
             reader = shadow.reader[numbers]
             hazard = (reader > self.base) & (reader != stamps)
             if hazard.any():
@@ -194,7 +196,7 @@ class Hazards:
                 )
         shadow.last_write = self.base
         shadow.writer[numbers] = stamps
-        if numbers.size < 2 or (numbers[1:] > numbers[:-1]).all():
+        if numbers.size < 2 or not np.count_nonzero(numbers[1:] <= numbers[:-1]):
             return
         self._duplicates(shadow, numbers, stamps, place, values)
 
@@ -238,6 +240,8 @@ class Hazards:
         """Judge and note an atomic update of elements."""
         if not shadow.touched:
             shadow.touch()
+        if shadow.atomic is None:
+            shadow.atomic = shadow.stamps()
         writer, atomic = shadow.writer[numbers], shadow.atomic[numbers]
         if not shadow.region.initialized:
             never = writer == 0

@@ -80,13 +80,17 @@ def programs(choose: Callable[[Array], Array]) -> Iterator[None]:
 class Launch:
     """What the operations of a tape need to know of the launch they run in."""
 
-    __slots__ = ("grid", "grid_dim", "kernel", "observation", "poison", "tracer")
+    __slots__ = ("grid", "kernel", "observation", "poison", "tracer")
 
     def __init__(self, kernel: str, grid: tuple[int, int, int], observation: Observation | None) -> None:
         self.kernel, self.grid, self.observation = kernel, grid, observation
         self.poison = observation is not None
         self.tracer: Tracer | None = None
-        self.grid_dim = np.array([grid], np.int32)
+
+    @property
+    def grid_dim(self) -> Array:
+        """The grid's sizes, for programs to ask for."""
+        return np.array([self.grid], np.int32)
 
     def note(self, kind: Kind, place: Place, detail: str, count: int = 1, stamps: tuple[int, ...] = ()) -> None:
         """An event that concerns no tensor."""

@@ -47,6 +47,8 @@ def _type(value: Any) -> Any:
 
 
 def _iterations(start: Array, stop: Array, step: Array) -> Array:
+    if start.size == stop.size == step.size == 1 and step.item():
+        return np.array([[max(0, -((start.item() - stop.item()) // step.item()))]])
     first, last, by = (v.astype(np.int64) for v in (start, stop, step))
     if not by.all():
         raise ValueError("the step of a range is zero")

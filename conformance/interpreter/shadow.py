@@ -44,6 +44,8 @@ class Shadow:
         self.first, self.last, self.item = view.first, view.last, view.item
         self.shift = self.item.bit_length() - 1  # of an item of a power of two
         self.touched = False
+        self.reader: Array | None = None
+        self.atomic: Array | None = None
         self.last_write = self.last_read = 0  # the newest launch, by its first stamp, that wrote and that read
         self._memory: Array | None = None
 
@@ -62,10 +64,13 @@ class Shadow:
         return shadow
 
     def touch(self) -> None:
-        """Make the stamps."""
-        size = self.elements.size
-        self.writer, self.reader, self.atomic = (np.zeros(size, np.int32) for _ in range(3))
+        """Make the stamps of writers; few tensors need the others."""
+        self.writer = self.stamps()
         self.touched = True
+
+    def stamps(self) -> Array:
+        """A stamp for each element, which says never."""
+        return np.zeros(self.elements.size, np.int32)
 
     def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
         """How many elements of `tensor`, a view into the region, no launch has written, and the index of the first."""

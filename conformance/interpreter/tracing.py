@@ -69,7 +69,7 @@ class Tracer(Hazards):
             outside |= table.take(offsets, mode="clip") < 0
         if mask is not None:
             outside = outside & mask
-        if outside.any():
+        if np.count_nonzero(outside):
             return None
         elements: Array = shadow.memory(dtype).take(offsets, mode="clip")
         return elements
@@ -86,12 +86,12 @@ class Tracer(Hazards):
         if not live.size:
             return True
         offsets = (live - shadow.first) >> shadow.shift
-        if (offsets.view(np.uint64) >= shadow.elements.span).any():
+        if np.count_nonzero(offsets.view(np.uint64) >= shadow.elements.span):
             return False
         table, numbers = shadow.elements.table, offsets
         if table is not None:
             numbers = table.take(offsets)
-            if (numbers < 0).any():
+            if np.count_nonzero(numbers < 0):
                 return False
         every = rows == 1 or lanes is None
         stamps = self._stamps(ptr, None) if every else self.stamps[lanes // (ptr.size // rows)]
