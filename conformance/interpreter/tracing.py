@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from conformance.events import Kind
-from conformance.interpreter.hazards import Array, Hazards, Place, pick
+from conformance.interpreter.hazards import Array, Hazards, Place, ascending, pick, places
 from conformance.interpreter.overflow import Taint
 from conformance.interpreter.shadow import Shadow
 from conformance.observation import Observation
@@ -82,11 +82,19 @@ class Tracer(Hazards):
         rows, live, values, lanes = ptr.shape[0], ptr.reshape(-1), data.reshape(-1), None
         if mask is not None:
             lanes = np.flatnonzero(mask)
-            live, values = live[lanes], values[lanes]
+            count = lanes.size
+            if count and lanes.item(-1) == count - 1:  # the first lanes, as where a block is longer than a tensor
+                live, values = live[:count], values[:count]
+            else:
+                live, values = live.take(lanes), values.take(lanes)
         if not live.size:
             return True
         offsets = (live - shadow.first) >> shadow.shift
-        if np.count_nonzero(offsets.view(np.uint64) >= shadow.elements.span):
+        rising, span = ascending(offsets), shadow.elements.span
+        if rising:
+            if offsets.item(0) < 0 or offsets.item(-1) >= span:
+                return False
+        elif np.count_nonzero(offsets.view(np.uint64) >= span):
             return False
         table, numbers = shadow.elements.table, offsets
         if table is not None:
@@ -94,9 +102,9 @@ class Tracer(Hazards):
             if np.count_nonzero(numbers < 0):
                 return False
         every = rows == 1 or lanes is None
-        stamps = self._stamps(ptr, None) if every else self.stamps[lanes // (ptr.size // rows)]
-        self.write_elements(shadow, numbers, stamps, place, values)
-        shadow.memory(data.dtype)[offsets] = values
+        stamps = self._stamps(ptr, None) if every else self.stamps.take(lanes // (ptr.size // rows))
+        self.write_elements(shadow, numbers, stamps, place, values, rising)
+        shadow.memory(data.dtype)[places(offsets, rising)] = values
         return True
 
     def _only(self, origin: int | None, dtype: np.dtype[Any]) -> Shadow | None:
