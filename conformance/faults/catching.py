@@ -64,7 +64,8 @@ def trial_of(fault: Fault, *, fixed: bool = False) -> Trial:
 
 def catch(fault: Fault, *, examples: int = 100, seed: int = 0, oracles: Sequence[str] | None = None) -> Caught | Missed:
     """The first objection to the faulty kernel by one of `oracles` (by default those that it names), with `examples`
-    calls for each dtype and lane; only the lanes in which they can object are run, and nothing is shrunk."""
+    calls for each dtype and lane, drawn as a test draws so few; only the lanes in which they can object are run, and
+    nothing is shrunk."""
     wanted = tuple(oracles or fault.oracles)
     trial = trial_of(fault)
     names = dict.fromkeys(lane for oracle in wanted for lane in carrying(oracle))
@@ -81,7 +82,6 @@ def catch(fault: Fault, *, examples: int = 100, seed: int = 0, oracles: Sequence
                 lambda call, judge=judge: [o for o in judge(call) if o.failure.oracle in wanted],  # type: ignore[misc]
                 examples=examples,
                 seed=seed,
-                target=trial.tightness.last,
                 stop_at_first=True,
             )
             drawn += exploration.examples
