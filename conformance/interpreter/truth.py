@@ -1,4 +1,4 @@
-"""Python's control words as the compiler understands them: `and`, `or`, `not`, chained comparisons, `for`, `break`.
+"""Python's words as the compiler understands them: `and`, `or`, `not`, chained comparisons, `for`, `break`, `x.value`.
 
 Triton's interpreter rewrites a kernel's syntax tree before it runs; these rewritings are added to its own. A condition
 of two tensors is an elementwise operation for the compiler (both sides are evaluated), where Python would ask the
@@ -55,6 +55,10 @@ class Words:
         for value in values[1:]:
             result = join(result, value)
         return result
+
+    def constant(self, value: Any) -> Any:
+        """`value.value`, where the compiler has a constexpr and the interpreter what is in it."""
+        return value if value is None or isinstance(value, (int, float, str, tuple, tl.dtype)) else value.value
 
     def refuse(self, word: str) -> None:
         """A statement that the compiler does not know."""
@@ -116,6 +120,11 @@ class _Rewriter(stock.ASTTransformer):  # type: ignore[misc]
         if isinstance(node.func, ast.Name) and node.func.id in ("max", "min") and not node.keywords:
             return _call("extreme", [ast.Constant(node.func.id), *node.args], node)
         return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        reads = node.attr == "value" and isinstance(node.ctx, ast.Load)
+        return _call("constant", [node.value], node) if reads else node
 
     def _loop(self, node: ast.AST) -> ast.AST:
         self.loops += 1

@@ -163,6 +163,29 @@ def test_if_on_a_block_is_refused_as_the_compiler_refuses_it():
 
 
 @triton.jit
+def largest_of(dtype: tl.constexpr):
+    unwrapped = dtype.value
+    if unwrapped.is_floating():
+        return float("inf")
+    return 2 ** (unwrapped.int_bitwidth - 1) - 1
+
+
+@triton.jit
+def largest(x, o, B: tl.constexpr):
+    i = tl.arange(0, B.value)
+    tl.store(o + i, tl.full((B,), largest_of(x.dtype.element_ty), x.dtype.element_ty))
+
+
+@pytest.mark.parametrize(("dtype", "value"), [(torch.float32, torch.inf), (torch.int16, 2**15 - 1)])
+def test_a_constexpr_has_a_value_as_in_the_compiler(dtype, value):
+    o = torch.zeros(4, dtype=dtype)
+
+    largest[(1,)](o, o, B=4)
+
+    assert o.tolist() == [value] * 4
+
+
+@triton.jit
 def breaks(x, n):
     for i in range(n):
         if i == 2:
