@@ -43,8 +43,8 @@ class RawModule:
         jitify: bool = False,
     ) -> None:
         self.code = code
-        # nvcc brings <math.h> in, and with it INFINITY and NAN; NVRTC does not
-        self.options = (*options, *(("-include", "math.h") if backend == "nvcc" else ()))
+        # nvcc brings INFINITY, NAN and int64_t in; NVRTC does not
+        self.options = (*options, *(("-include", "cuda_runtime.h") if backend == "nvcc" else ()))
         self.name_expressions = tuple(name_expressions or ())
         self._handle: Handle | None = None
 

@@ -27,6 +27,8 @@ _LETTERS: dict[str, tuple[str, Any, tuple[torch.dtype, ...] | None]] = {
     "d": ("double", ctypes.c_double, (torch.float64, torch.complex128)),
     "e": ("half", ctypes.c_uint16, (torch.float16,)),
     "y": ("__nv_bfloat16", ctypes.c_uint16, (torch.bfloat16,)),
+    "4": ("__nv_fp8_e4m3", ctypes.c_uint8, (torch.float8_e4m3fn, torch.uint8)),
+    "5": ("__nv_fp8_e5m2", ctypes.c_uint8, (torch.float8_e5m2, torch.uint8)),
     "v": ("void", None, None),
     "x": ("a struct", None, None),
 }

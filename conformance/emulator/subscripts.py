@@ -21,7 +21,7 @@ def subscripts(unit: str) -> list[int]:
     there; a thread's own array is in registers, where no row lies behind another.
 
     >>> len(subscripts("float a[4]; __shared__ float s[2][2]; a[i] = s[j][k] + b[0][1];"))
-    10
+    8
     """
     plain = without_comments(unit)
     shared, elsewhere = _names(_SHARED, plain), _names(_GLOBAL, plain)

@@ -90,6 +90,19 @@ def _functions(x: torch.Tensor) -> list[torch.Tensor]:
     return [torch.stack(columns, 1)]
 
 
+def _fp8(x: torch.Tensor) -> list[torch.Tensor]:
+    scale = x.abs().amax(1) / 448
+    return [(x / scale[:, None]).to(torch.float8_e4m3fn).view(torch.uint8), scale]
+
+
+def _paged(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, pages: torch.Tensor, lengths: torch.Tensor) -> list[Any]:
+    rows = []
+    for query, table, length in zip(q.double(), pages.tolist(), lengths.tolist(), strict=True):
+        keys, values = (torch.cat([c[page] for page in table], 1)[:, :length].double() for c in (k, v))
+        rows.append(((query[:, None] * keys).sum(2) * 0.125).softmax(1)[:, None] @ values)
+    return [torch.stack(rows).squeeze(2)]
+
+
 def _params() -> np.ndarray[Any, Any]:
     params = np.zeros((), np.dtype([("row_stride", "i8"), ("cols", "i4"), ("scale", "f4")]))
     params["row_stride"], params["cols"], params["scale"] = 200, 200, 1.0
@@ -147,6 +160,16 @@ def _raws() -> Iterator[Raw]:
     values = [sizes, np.zeros((), "i4,i4,i4"), np.array((2.0, 1.0), "f4,f4")]
     twice: Callable[..., Sequence[torch.Tensor]] = lambda x: [2 * x + 1]  # noqa: E731
     yield Raw("grid3d", "grid3d", (2, 2, 3), (4, 4, 2), [cube], [torch.empty_like(cube)], values, twice)
+    rows, scales = reals(5, 256), torch.empty(5)
+    codes = torch.empty(5, 256, dtype=torch.uint8)
+    yield Raw("fp8_rows", "fp8_rows", 5, 64, [rows], [codes, scales], [256], _fp8)
+    q, caches = reals(2, 3, 64).half(), [reals(6, 3, 16, 64).half() for _ in range(2)]
+    pages, lengths = torch.tensor([[3, 1, 0], [5, 2, 4]], dtype=torch.int32), torch.tensor([37, 20], dtype=torch.int32)
+    instance = "paged_attention<half, 64, 16, 128>"
+    inputs, further = [q, *caches, pages, lengths], [np.float32(0.125), 3]
+    out = [torch.empty_like(q)]
+    # the bound is twice the rounding of the result to half
+    yield Raw("paged_attention", instance, (3, 2), 128, inputs, out, further, _paged, (), 192, (instance,), 2**-10)
     left, right = integers(20, 30), integers(30, 17)
     product: Callable[..., Sequence[torch.Tensor]] = lambda a, b: [a @ b]  # noqa: E731
     out = [torch.empty(20, 17)]
@@ -188,6 +211,7 @@ def test_raw_kernel_is_right_and_raises_no_alarm(raw: Raw, order: Any) -> None:
             'void k(float* x) { unsigned r; asm("mov.u32 %0, %%laneid;" : "=r"(r)); x[r] = 1; }',
             r"PTX \(line 1\)",
         ),
+        ('void k() { asm volatile("bar.sync 1, 64;" ::: "memory"); }', r"in its place: emu_bar_sync\("),
         ('void k(float* x) { float r; asm("ex2 %0, %1;" : "=f"(r) : "f"(x[0])); x[0] = r; }', "inline PTX"),
         ("void k(float* x, cudaTextureObject_t t) { x[0] = tex2D<float>(t, 0, 0); }", "does not model cudaTexture"),
         ("void k(float* x) { float* p = (float*)malloc(16); x[0] = p[0]; }", "does not model malloc"),
@@ -204,7 +228,7 @@ def test_what_is_not_modelled_is_named(text: str, message: str) -> None:
     [
         ("<cub/cub.cuh>", "does not model <cub/cub.cuh>"),
         ("<cuda/barrier>", "does not model <cuda/barrier>"),
-        ("<cuda_fp8.h>", "does not model <cuda_fp8.h>"),
+        ("<cuda_fp4.h>", "does not model <cuda_fp4.h>"),
         ('"mine.cuh"', "mine.cuh is in no folder that the options name with -I"),
     ],
 )

@@ -90,6 +90,8 @@ void emu_mbarrier_init(void *barrier, emu_u32 arrivals);
 void emu_mbarrier_fence(void);
 void emu_mbarrier_arrive(void *barrier, emu_u32 bytes);
 void emu_mbarrier_wait(void *barrier, emu_u32 parity);
+void emu_bar_sync(emu_u32 id, emu_u32 threads);  // PTX's bar.sync and bar.arrive
+void emu_bar_arrive(emu_u32 id, emu_u32 threads);
 void emu_tensor_copy(void *shared, const void *map, void *barrier, long long row, long long column);
 void emu_wgmma_fence(void);
 void emu_wgmma(float *sums, emu_u32 columns, emu_u64 a, emu_u64 b, emu_u32 bfloat, emu_u32 add);

@@ -22,6 +22,7 @@ struct Mbarrier {
 std::unordered_map<uptr, Mbarrier> mbarriers;
 uptr waits_for[MAX_THREADS];  // the barrier that a thread in State::at_mbarrier waits at
 
+const u32 NAMED = 16;     // barriers of a block (PTX ISA, "bar")
 const u32 BOX_ROW = 128;  // bytes: the only swizzle that is modelled is that of 128-byte rows
 
 // Where the hardware puts the byte at `address` of a 128-byte swizzled tile.
@@ -115,6 +116,30 @@ void land_copies(uptr address, Mbarrier &b) {
   end_phase(address, b);
 }
 
+// A named barrier is an mbarrier that every thread of it knows; its number stands for an address, where none ever lies.
+Mbarrier &named(u32 id, u32 participants, u32 site) {
+  mbarriers_used = true;
+  Mbarrier &b = mbarriers[id];
+  const char *wrong = id >= NAMED                                ? "a block has 16 named barriers, 0 to 15"
+                      : !participants || participants % WARP    ? "a named barrier takes whole warps of threads"
+                      : b.arrivals && b.arrivals != participants ? "threads come to one named barrier with different numbers"
+                                                                 : nullptr;
+  if (wrong) {
+    record(EMU_BARRIER, current, site, 0, "%s", wrong);
+    stopping = true;
+    yield();
+  }
+  if (!b.arrivals) b.arrivals = b.pending = participants;
+  return b;
+}
+
+void arrive_named(u32 id, u32 participants, u32 site) {
+  Mbarrier &b = named(id, participants, site);
+  release(b);
+  b.pending--;
+  end_phase(id, b);
+}
+
 // Lands the copies that threads wait for, when no thread can go on without; whether one can go on now.
 bool land_awaited() {
   if (!mbarriers_used) return false;
@@ -174,6 +199,27 @@ void emu_mbarrier_wait(void *p, u32 parity) {
     a.site = site;
     a.state = State::at_mbarrier;
     waits_for[current] = uptr(p);
+    yield();
+  }
+  if (checking) acquire(b);
+}
+
+void emu_bar_arrive(u32 id, u32 participants) {
+  if (doubtful.bytes) settle();
+  arrive_named(id, participants, EMU_SITE);
+}
+
+void emu_bar_sync(u32 id, u32 participants) {
+  if (doubtful.bytes) settle();
+  const u32 site = EMU_SITE;
+  Mbarrier &b = named(id, participants, site);
+  const u32 phase = b.phase;
+  arrive_named(id, participants, site);
+  if (b.phase == phase) {
+    Lane &a = lanes[current];
+    a.site = site;
+    a.state = State::at_mbarrier;
+    waits_for[current] = id;
     yield();
   }
   if (checking) acquire(b);

@@ -24,9 +24,13 @@ void report_deadlock() {
   }
   if (m != ~0u) {
     const Mbarrier &at = mbarriers[waits_for[m]];
-    record(EMU_DEADLOCK, m, lanes[m].site, 0,
-           "waits at an mbarrier whose phase %u never ends: %u of %u arrivals and %lld bytes are missing; %u threads have exited",
-           at.phase, at.pending, at.arrivals, at.bytes, exited);
+    if (waits_for[m] < NAMED)
+      record(EMU_DEADLOCK, m, lanes[m].site, 0, "waits at named barrier %u, which %u of %u threads never reach; %u have exited",
+             u32(waits_for[m]), at.pending, at.arrivals, exited);
+    else
+      record(EMU_DEADLOCK, m, lanes[m].site, 0,
+             "waits at an mbarrier whose phase %u never ends: %u of %u arrivals and %lld bytes are missing; %u threads have exited",
+             at.phase, at.pending, at.arrivals, at.bytes, exited);
   } else if (blocked)
     record(EMU_DEADLOCK, w, lanes[w].site, lanes[b].site,
            "%u threads wait at a warp operation (mask %08x) and %u at a block barrier; %u have exited", waiting,
