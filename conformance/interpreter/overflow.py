@@ -71,37 +71,35 @@ def _leaf_interval(value: Array) -> Interval:
     return int(value.item(int(value.argmin()))), int(value.item(int(value.argmax()))), False
 
 
-def _checked(low: int, high: int, bad: bool) -> Interval:
-    return low, high, bad or low < _LOW or high > _HIGH
-
-
 def _add(a: Interval, b: Interval) -> Interval:
-    return _checked(a[0] + b[0], a[1] + b[1], a[2] or b[2])
+    return a[0] + b[0], a[1] + b[1], a[2] or b[2]
 
 
 def _sub(a: Interval, b: Interval) -> Interval:
-    return _checked(a[0] - b[1], a[1] - b[0], a[2] or b[2])
+    return a[0] - b[1], a[1] - b[0], a[2] or b[2]
 
 
 def _mul(a: Interval, b: Interval) -> Interval:
+    if a[0] >= 0 and b[0] >= 0:  # nearly every offset
+        return a[0] * b[0], a[1] * b[1], a[2] or b[2]
     products = a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]
-    return _checked(min(products), max(products), a[2] or b[2])
+    return min(products), max(products), a[2] or b[2]
 
 
 def _hull(_: Interval, a: Interval, b: Interval) -> Interval:
     return min(a[0], b[0]), max(a[1], b[1]), a[2] or b[2]
 
 
-def _wide(op: Callable[[Interval, Interval], Interval]) -> Callable[[Interval, Interval], Interval]:
+def _narrow(op: Callable[[Interval, Interval], Interval]) -> Callable[[Interval, Interval], Interval]:
     def run(a: Interval, b: Interval) -> Interval:
-        low, high, _ = op((a[0], a[1], False), (b[0], b[1], False))
-        return low, high, a[2] or b[2]
+        low, high, bad = op(a, b)
+        return low, high, bad or low < _LOW or high > _HIGH
 
     return run
 
 
-_INTERVALS: dict[str, Callable[..., Interval]] = {"add": _add, "sub": _sub, "mul": _mul}
-_WIDE = {name: _wide(op) for name, op in _INTERVALS.items()}
+_WIDE: dict[str, Callable[..., Interval]] = {"add": _add, "sub": _sub, "mul": _mul}
+_NARROW = {name: _narrow(op) for name, op in _WIDE.items()}
 _EXACT: dict[str, Callable[..., Any]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
 
 
@@ -114,7 +112,7 @@ def _interval(recording: Recording, chain: Chain) -> Handle:
         elif chain.kind == "where":
             made = recording.emit(_hull, [_interval(recording, p) for p in chain.parts], None)
         else:
-            op = (_INTERVALS if chain.narrow else _WIDE)[chain.kind]
+            op = (_NARROW if chain.narrow else _WIDE)[chain.kind]
             made = recording.emit(op, [_interval(recording, p) for p in chain.parts], None)
         chain.interval = made
     return chain.interval

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,7 +66,7 @@ class Shapes(Builder):
             return self._alias(arg, (1,))
         shape = (*arg.shape[:axis], 1, *arg.shape[axis:])
         place = (slice(None),) * (axis + 1) + (None,)
-        return self._shaped(arg, lambda a: a[place], shape)
+        return self._shaped(arg, operator.itemgetter(place), shape)
 
     def create_broadcast(self, arg: Handle, shape: Sequence[int]) -> Handle:
         """The block repeated along axes of one; nothing is copied."""
@@ -81,8 +82,8 @@ class Shapes(Builder):
         shape = tuple(int(n) for n in ret_ty.shape)
         if not arg.shape and len(shape) == 1:
             return self._alias(arg, shape)
-        ones = (1,) * len(shape)
-        return self._shaped(arg, lambda a: a.reshape(a.shape[0], *ones), shape)
+        # a scalar has an axis of one beside that of programs
+        return self._shaped(arg, operator.itemgetter((..., *(None,) * (len(shape) - 1))), shape)
 
     def create_unsplat(self, arg: Handle) -> Handle:
         """The scalar of a block of one."""
