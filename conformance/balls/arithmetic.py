@@ -75,7 +75,21 @@ def mul(x: Any, y: Any) -> BallTensor:
     floor = c.eta if len(factors) == 2 else c.eta * _amplification(c, factors)
     out = _product(c, first, second, result_dtype(x, y), floor)
     out.factors = factors
+    if len(factors) > 2:
+        out.rad = in_any_order(out)
     return out
+
+
+def in_any_order(product: BallTensor) -> Array | None:
+    """The radius of a product where a kernel may have multiplied in another order: a rounding for each factor but one.
+
+    That of the rounding of exact factors, which is known, holds for the one order alone.
+    """
+    if product.rad is None or not product.factors:
+        return product.rad
+    c = product.c
+    least = np.abs(product.mid) * ((len(product.factors) - 1) * c.u)
+    return np.maximum(product.rad, np.where(np.isfinite(least), least, 0))
 
 
 def _factors(value: Any, mid: Array) -> tuple[Array, ...]:

@@ -154,6 +154,9 @@ def _finite(size: Array, rad: Array | None) -> Array:
 def stored(c: Context, value: Any) -> tuple[Array, Array | None]:
     """An operand of a product: what was computed before may be rounded to its dtype, as tensor cores need it."""
     mid, rad = operand(c, value)
+    if type(value) is BallTensor and value.factors and value.rad is not None:
+        # scales may be factored out of the sum
+        rad = np.maximum(extent(rad, mid), extent(arithmetic.in_any_order(value), mid))
     form = FORMATS.get(value.dtype)
     if rad is None or form is None or form.unit <= c.unit:
         return mid, rad
