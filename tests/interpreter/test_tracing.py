@@ -1,5 +1,8 @@
 """Every kind of event is seen, at the right line, and clean kernels give none."""
 
+import functools
+
+import pytest
 import torch
 import triton
 import triton.language as tl
@@ -137,6 +140,33 @@ def test_two_lanes_that_store_different_values_conflict_and_equal_ones_do_not():
     assert event.count == 8
     assert event.site.line == line(store_lanes, "store")
     assert not observed(lambda: store_lanes[(1,)](o, B=16, SAME=True), outputs={"o": o}).events
+
+
+@triton.jit
+def placed(x, at, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + tl.load(at + i, mask=i < n, other=0), tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@pytest.mark.parametrize("apart", [1, 7, 100], ids=lambda k: f"{k} apart")
+@pytest.mark.parametrize("order", ["ascending", "shuffled"])
+def test_an_element_that_is_stored_twice_is_found_wherever_it_lies(order, apart):
+    n = 21
+    at = (torch.randperm(n) if order == "shuffled" else torch.arange(n)) * apart
+    x = torch.randn(n)
+    for twice in (False, True):
+        o = torch.zeros(n * apart)
+        if twice:
+            at[17] = at[18]
+        run = functools.partial(placed[(2,)], x, at, o, n, B=16)
+        seen = observed(run, inputs={"x": x, "at": at}, inouts={"o": o[::apart]})
+        if twice:
+            event = only(seen, Kind.LANE_CONFLICT)
+            assert event.index == (int(at[18]) // apart,)
+            assert event.programs == ((1, 0, 0),) * 2
+        else:
+            assert not seen.events
+            assert torch.equal(o[at], x)
 
 
 @triton.jit
