@@ -15,6 +15,8 @@ wide = rms_norm.sized(rows=kst.sizes(max=6), cols=kst.sizes(min=500, max=1024, b
 longer_rows = rms_norm.sized(rows=kst.sizes(max=5), cols=kst.sizes(min=14300, max=14700), max_elements=5 * 14700)
 # from 32768 float32 on, a block has 1024 threads, and two blocks take the rows
 wide_rows = rms_norm.sized(rows=kst.sizes(max=3), cols=kst.sizes(min=32700, max=33200), max_elements=3 * 33200)
+# a warp takes two rows, of which those of 512 columns are the longest, and a block eight
+pairs = rms_norm.sized(rows=kst.sizes(min=5, max=20), cols=kst.fixed(512), max_elements=20 * 512)
 batches = rms_norm.leading("batch", "heads", "rows")
 
 test_rms_norm_triton = rms_norm.conformance(kernels_triton.rms_norm, order="tree")
@@ -22,6 +24,7 @@ test_rms_norm_triton_looped = rms_norm.conformance(kernels_triton.rms_norm, meta
 test_rms_norm_cuda = rms_norm.conformance(rms_norm_cuda, order="tree")
 test_rms_norm_agreement = rms_norm.agreement(kernels_triton.rms_norm, rms_norm_cuda, order="tree")
 test_rms_norm_cuda_batches = batches.conformance(rms_norm_cuda, order="tree", oracles=["launch", "layouts"])
+test_rms_norm_cuda_pairs = pairs.conformance(rms_norm_cuda, order="tree", oracles=["launch"])
 test_rms_norm_cuda_wide = wide.conformance(rms_norm_cuda, order="tree", oracles=["launch", "special_values"])
 test_rms_norm_cuda_block_half = rms_norm.conformance(
     rms_norm_block, order="tree", dtypes=(torch.float16, torch.bfloat16), limits={"cols": BLOCK_BYTES // 2}

@@ -15,6 +15,8 @@ wide = softmax.sized(rows=kst.sizes(max=6), cols=kst.sizes(min=500, max=1024, bl
 longer_rows = softmax.sized(rows=kst.sizes(max=5), cols=kst.sizes(min=14300, max=14700), max_elements=5 * 14700)
 # from 32768 float32 on, a block has 1024 threads, and two blocks take the rows
 wide_rows = softmax.sized(rows=kst.sizes(max=3), cols=kst.sizes(min=32700, max=33200), max_elements=3 * 33200)
+# a warp takes two rows, of which those of 512 columns are the longest, and a block eight
+pairs = softmax.sized(rows=kst.sizes(min=5, max=20), cols=kst.fixed(512), max_elements=20 * 512)
 batches = softmax.leading("batch", "heads", "rows")
 
 test_softmax_triton = softmax.conformance(kernels_triton.softmax, order="tree")
@@ -22,6 +24,7 @@ test_softmax_triton_online = softmax.conformance(kernels_triton.softmax, meta={"
 test_softmax_cuda = softmax.conformance(softmax_cuda, order="tree")
 test_softmax_agreement = softmax.agreement(kernels_triton.softmax, softmax_cuda, order="tree")
 test_softmax_cuda_batches = batches.conformance(softmax_cuda, order="tree", oracles=["launch", "layouts"])
+test_softmax_cuda_pairs = pairs.conformance(softmax_cuda, order="tree", oracles=["launch"])
 test_softmax_cuda_wide = wide.conformance(softmax_cuda, order="tree", oracles=["launch", "special_values"])
 test_softmax_cuda_block_half = softmax.conformance(
     softmax_block, order="tree", dtypes=(torch.float16, torch.bfloat16), limits={"cols": BLOCK_BYTES // 2}

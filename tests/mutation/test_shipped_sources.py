@@ -29,20 +29,20 @@ def test_every_source_with_barriers_is_gated():
 
 @pytest.mark.parametrize("name", WITH_BARRIERS)
 def test_a_barrier_that_is_missing_is_noticed(name):
-    score = mutate(GROUPS[name], kinds=("delete",), examples=4, jobs=1)
+    score = mutate(GROUPS[name], kinds=("delete",), examples=10, jobs=1)
 
     assert not score.survivors, [str(verdict.mutant) for verdict in score.survivors]
 
 
 def test_a_barrier_that_is_missing_in_a_header_is_noticed():
     by_blocks = [subject for subject in GROUPS["kernels_cuda/softmax.cu"] if subject.name.endswith(("_block", "_long"))]
-    score = mutate(by_blocks, kinds=("delete",), examples=4, jobs=1, source=SOURCES[HEADER])
+    score = mutate(by_blocks, kinds=("delete",), examples=10, jobs=1, source=SOURCES[HEADER])
 
     assert not score.survivors, [str(verdict.mutant) for verdict in score.survivors]
 
 
 def test_a_mask_that_is_missing_is_noticed():
-    score = mutate(GROUPS["kernels_cuda/vector_add.cu"], kinds=("unmask",), examples=4, jobs=1)
+    score = mutate(GROUPS["kernels_cuda/vector_add.cu"], kinds=("unmask",), examples=10, jobs=1)
 
     assert not score.survivors, [str(verdict.mutant) for verdict in score.survivors]
     assert score.total == 3
