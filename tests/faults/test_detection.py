@@ -96,7 +96,7 @@ def test_the_rivals_pass_what_is_right_and_see_a_plain_fault(regime):
 
 def test_each_has_the_seconds_of_the_suite_and_its_mean_at_least():
     rows = [
-        detection.Row(each, "accuracy", "float32-launch", 1, seconds, alarm=False)
+        detection.Row(each, "accuracy", 1, seconds, alarm=False)
         for each, seconds in zip(detection.faults()[:2], (1.0, 5.0), strict=True)
     ]
 
@@ -112,10 +112,17 @@ def test_the_document_counts_and_the_page_says_why_a_peer_was_not_measured():
 
     assert row.oracle == "metadata"
     assert data["regimes"]["this suite"]["caught"] == 1
-    assert data["regimes"]["gpucheck"] == {"caught": 0, "applicable": 1, "false_alarms": 1, "seconds": 2.0}
+    assert data["regimes"]["gpucheck"] == {
+        "caught": 0,
+        "as_soon": 0,
+        "applicable": 1,
+        "false_alarms": 1,
+        "seconds": 2.0,
+    }
     assert data["regimes"]["tilelens"]["caught"] is None
     assert "Not measured: no such release." in page
-    assert "catches 1.00 times its share" in page
+    assert "the suite catches 1.00 times its share" in page
+    assert "is *one allclose, as in the tutorials*: with none" in page
     assert "| add_flat_result | META | metadata | 1 |" in page
 
 
