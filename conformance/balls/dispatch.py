@@ -225,6 +225,7 @@ def _table() -> dict[str, Callable[..., Any]]:
     table |= {
         "rdiv": lambda x, y: arithmetic.div(y, x),
         "__rsub__": lambda x, y: arithmetic.sub(y, x),
+        "view": movement.viewing(table["view"]),
         "__neg__": arithmetic.neg,
         "__abs__": arithmetic.absolute,
         "__getitem__": movement.getitem,

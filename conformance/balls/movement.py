@@ -70,6 +70,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def viewing(move: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of `x.view(shape)` by `move`, and of `x.view(dtype)`, the bits of exact numbers."""
+
+    def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
+        dtype = kwargs.get("dtype", args[0] if args else None)
+        if not isinstance(dtype, torch.dtype) or dtype is x.dtype:
+            return move(x, *args, **kwargs)
+        c = CURRENT.get()
+        mid, rad = as_ball(c, x).operand()
+        if rad is not None and rad.any():
+            raise TypeError(f"the bits of a rounded result, x.view({dtype}), carry no error bound")
+        out = torch.from_numpy(np.array(mid, np.float64)).to(x.dtype).view(dtype)
+        return clone(lift(c, out)) if dtype.is_floating_point else out
+
+    return rule
+
+
 def getitem(x: Any, index: Any) -> Any:
     """x[index]."""
     if type(x) is not BallTensor:

@@ -35,3 +35,18 @@ def test_torch_lies_in_the_ball(name):
 def test_complex_numbers_are_refused_in_words():
     with pytest.raises(TypeError, match="view_as_complex gives complex numbers"):
         balls.enclose(lambda x: torch.view_as_real(torch.view_as_complex(x) ** 2), [torch.ones(3, 2)], Promises())
+
+
+def test_the_bits_of_exact_numbers_are_numbers():
+    def truncated(x):
+        return (x.view(torch.int32) & -65536).view(torch.float32).to(torch.bfloat16)
+
+    x = torch.tensor([1.2345, -7.0, 3.4e38])
+    (ball,) = balls.enclose(truncated, [x], Promises())
+    assert balls.judge(truncated(x), ball, Promises()).ok
+    assert not balls.judge(x.to(torch.bfloat16), ball, Promises()).ok
+
+
+def test_the_bits_of_a_rounded_result_are_refused_in_words():
+    with pytest.raises(TypeError, match="carry no error bound"):
+        balls.enclose(lambda x: torch.exp(x).view(torch.int32), [torch.ones(3)], Promises())
