@@ -446,4 +446,4 @@ def power(x: Any, exponent: Any) -> BallTensor:
 
 def whole(x: Array) -> bool:
     """True if every element is an integer."""
-    return bool((x == np.rint(x)).all()) and math.isfinite(float(np.abs(x).max(initial=0)))
+    return bool(np.logical_and.reduce(x == np.rint(x), axis=None)) and math.isfinite(float(np.abs(x).max(initial=0)))

@@ -46,7 +46,7 @@ def exponent_error(c: Context, mid: Array, rad: Array | None) -> Array | None:
 def growth(argument: Array) -> Array:
     """exp(argument) - 1, from above and cheaply: a + a*a for a <= 1."""
     out: Array = argument + argument * argument
-    if argument.size and not argument.max() <= 1:
+    if argument.size and not np.maximum.reduce(argument, axis=None) <= 1:
         out = np.where(np.isnan(argument), np.inf, np.expm1(np.minimum(argument, 700.0)))
     return out
 

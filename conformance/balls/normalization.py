@@ -68,13 +68,13 @@ def _scaled(
     all_spread = all_spread + c.eta * np.where(np.isfinite(root), root, 0)
     # what may be 0 times an infinite weight: NaN, or an infinity of either sign
     vague = np.isinf(w) & (np.abs(value) <= own)
-    decided = (*decided, (w, np.where(vague, np.inf, extent(rw, w)) if vague.any() else rw))
+    decided = (*decided, (w, np.where(vague, np.inf, extent(rw, w)) if np.logical_or.reduce(vague, axis=None) else rw))
     return rounded(c, out, _resolved(out, all_spread, decided), dtype, decided, floor=c.eta)
 
 
 def _resolved(mid: Array, spread: Array, operands: Any) -> Array:
     """`spread` with NaN (infinity times 0) resolved: 0 for a special result of decided operands, else inf."""
-    if not spread.size or spread.max() < math.inf:
+    if not spread.size or np.maximum.reduce(spread, axis=None) < math.inf:
         return spread
     decided = ~np.isfinite(mid)
     for _, rad in operands:

@@ -86,9 +86,9 @@ def product_of(
         spread is None
         and finite
         and magnitude.size
-        and magnitude.max() * unit < 1
-        and np.max(size_x, initial=0.0) <= exact_below
-        and np.max(size_y, initial=0.0) <= exact_below
+        and np.maximum.reduce(magnitude, axis=None) * unit < 1
+        and np.maximum.reduce(size_x, axis=None, initial=0.0) <= exact_below
+        and np.maximum.reduce(size_y, axis=None, initial=0.0) <= exact_below
         and whole(x)
         and whole(y)
         and (start is None or whole(start[0]))

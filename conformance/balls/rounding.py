@@ -79,7 +79,7 @@ def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: Any = 0.0
         overflowing = np.where(np.isfinite(mid), c.power(np.abs(mid)) * c.u, 0.0)
         out = np.where(np.isfinite(out), out * ROUNDED_MIDPOINT, overflowing)
         return BallTensor(c, mid, out, dtype, True)
-    if not out.any():
+    if not np.logical_or.reduce(out, axis=None):
         return BallTensor(c, mid, None, dtype)
     out *= ROUNDED_MIDPOINT
     return BallTensor(c, mid, out, dtype)

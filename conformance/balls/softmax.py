@@ -43,7 +43,7 @@ def shifted_exponentials(c: Context, mid: Array, rad: Array | None, axis: int) -
             argument = argument + c.power(size * LOG2E) * (c.u * LN2) + size * c.log2e_error
     value = np.exp(difference)
     spread = value * growth(argument)
-    if not spread.size or not np.isfinite(spread.max()):
+    if not spread.size or not np.isfinite(np.maximum.reduce(spread, axis=None)):
         spread = np.where(np.isneginf(difference) & (extent(rad, mid) == 0), 0, spread)
     out = c.power(value + spread)
     out *= c.ulps["exp"]
@@ -77,7 +77,7 @@ def softmax_of(c: Context, mid: Array, rad: Array | None, axis: int, rescales: i
     low = total - errors - summing
     out = np.abs(spread * (1 - 2 * quotient)) + quotient * (errors + summing)
     out /= np.where(low > 0, low, np.nan)
-    if not out.size or not np.isfinite(out.max()):
+    if not out.size or not np.isfinite(np.maximum.reduce(out, axis=None)):
         dead = np.isneginf(top)
         out = np.where(np.isnan(quotient), 0, np.where(np.isnan(out), np.inf, out))
         if rad is not None:
@@ -94,7 +94,9 @@ def records(mid: Array, axis: int) -> int:
     if mid.shape[axis] < 2 or not mid.size:
         return 0
     running = np.maximum.accumulate(mid, axis=axis)
-    return int((np.diff(running, axis=axis) > 0).sum(axis=axis).max(initial=0))
+    running = running.swapaxes(axis, 0)
+    rises = np.add.reduce(running[1:] > running[:-1], axis=0)
+    return int(np.maximum.reduce(rises, axis=None))
 
 
 def _result(x: Any, dtype: torch.dtype | None) -> torch.dtype:
