@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 from strategies.choices import refuse, weighted
@@ -91,8 +92,10 @@ def _kinds(shape: Shape, strides: tuple[int, ...], offset: int) -> tuple[str, ..
     found = set()
     if offset:
         found.add("offset")
+    dense = dense_strides(shape)
+    if strides == dense and math.prod(shape) <= 2**31:
+        return ("offset",) if offset else CONTIGUOUS  # the usual case
     if 0 not in shape:
-        dense = dense_strides(shape)
         if any(n == 1 and s != d for n, s, d in zip(shape, strides, dense, strict=True)):
             found.add("odd_ones")
         if any(n > 1 and s == 0 for n, s in zip(shape, strides, strict=True)):

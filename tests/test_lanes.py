@@ -3,8 +3,9 @@
 import torch
 
 import strategies as kst
-from conformance import Op, check, memory
+from conformance import Op, case, check, memory
 from conformance.faults import add_int32_offsets
+from conformance.lanes import LANES
 from conformance.oracles import special_values
 from conformance.trial import Trial
 from strategies import Call, TensorDescription
@@ -67,3 +68,20 @@ def test_a_finite_value_where_an_infinite_input_makes_torch_infinite_is_wrong():
     report = check(lambda x: torch.nan_to_num(x * 2), op, oracles=["special_values"])
 
     assert [finding.oracle for finding in report.findings] == ["special_values"]
+
+
+def test_each_dtype_of_an_op_draws_calls_of_its_own_and_the_same_again():
+    op = Op(lambda x: x + 1, dict(x=kst.tensors("rows", "cols", dtypes=(torch.float32, torch.float16))))
+
+    def shapes(dtype):
+        drawn = []
+
+        def kernel(x):
+            drawn.append(tuple(x.shape))
+            return x + 1
+
+        case.run(Trial(op, kernel), LANES["launch"], dtype, examples=20, seed=0)
+        return drawn
+
+    assert shapes(torch.float32) == shapes(torch.float32)
+    assert set(shapes(torch.float32)) != set(shapes(torch.float16))
