@@ -14,6 +14,7 @@ from triton._C.libtriton import ir
 from conformance.interpreter import formats
 from conformance.interpreter.builder import Array, expand, numpy_dtype
 from conformance.interpreter.descriptors import Descriptors
+from conformance.interpreter.errors import ON_A_GPU
 from conformance.interpreter.sites import here
 from conformance.interpreter.tape import Handle
 
@@ -81,6 +82,10 @@ class Blocks(Descriptors):
         """Note that the compiler refuses this line; with `stop` the kernel cannot go on."""
         machine, place = self.machine, here()
         self.recording.emit(lambda: machine.launch.reject(why, place, stop), (), tl.void, (), effect=True)
+
+    def create_inline_asm(self, *_: Any) -> Handle:
+        """Refused in words: PTX has no form on the CPU."""
+        raise NotImplementedError(f"inline assembly has no form on the CPU: {ON_A_GPU}")
 
     # assertions and printing
     def create_assert(self, condition: Handle, message: Any) -> None:
@@ -179,7 +184,7 @@ for _name in dir(stock.InterpreterBuilder):
     _method = getattr(stock.InterpreterBuilder, _name)
     if not _name.startswith("create_") or getattr(Blocks, _name) is not _method:
         continue
-    if _name in ("create_barrier", "create_inline_asm", "create_extern_elementwise"):
+    if _name in ("create_barrier", "create_extern_elementwise"):
         continue
     if not set(_method.__code__.co_names) & set(_ELEMENTWISE) or _name == "create_umulhi":
 

@@ -212,3 +212,15 @@ def test_the_numbers_of_programs_cover_the_grid():
     for order in ("row", "reverse", "random"):
         _, linear = launcher.program_ids((3, 4, 5), order, 7)
         assert np.array_equal(np.sort(linear), np.arange(60))
+
+
+@triton.jit
+def by_assembly(x, y):
+    value = tl.load(x)
+    tl.store(y, tl.inline_asm_elementwise("abs.f32 $0, $1;", "=f,f", [value], dtype=tl.float32, is_pure=True, pack=1))
+
+
+def test_inline_assembly_is_refused_in_words():
+    x, y = torch.ones(1), torch.ones(1)
+    with pytest.raises(InterpreterError, match="inline assembly has no form on the CPU: test this kernel on a GPU"):
+        observed(lambda: by_assembly[(1,)](x, y), inputs={"x": x}, outputs={"y": y})
