@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ def markdown(data: Mapping[str, Any]) -> str:
             ),
             "",
             *_best(regimes),
+            *_alone(data["faults"]),
             *_peers(data["regimes"]),
             "",
             "## By class",
@@ -88,6 +89,11 @@ def _best(regimes: Mapping[str, Mapping[str, Any]]) -> list[str]:
         ratio = f"the suite catches {shares[suite] / shares[best]:.2f} times its share" if shares[best] else "with none"
         sentences.append(f"{when}, the strongest of the others is *{best}*: {ratio}.")
     return ["\n".join(sentences)]
+
+
+def _alone(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    alone = [each["name"] for each in faults if not any(tried["caught"] for tried in each["rivals"].values())]
+    return [f"{len(alone)} of the {len(faults)} faults are caught by none of the others."]
 
 
 def _peers(regimes: Mapping[str, Mapping[str, Any]]) -> list[str]:
