@@ -30,11 +30,11 @@ def _kernel(
     allowed = tl.load(mask_ptr + query * keys + key, mask=key < keys, other=0) != 0
     scores = tl.sum(k * q[None, :], axis=1) * tl.full((1,), scale, COMPUTE)
     scores = tl.where(allowed, scores, -float("inf"))
-    top = tl.max(scores, axis=0)
-    top = tl.where(top == -float("inf"), 0.0, top)
+    blind = tl.max(allowed.to(tl.int32), axis=0) == 0  # scores that are -inf by themselves give NaN, as in torch
+    top = tl.where(blind, 0.0, tl.max(scores, axis=0))
     weights = tl.exp(scores - top)
     total = tl.sum(weights, axis=0)
-    total = tl.where(total == 0.0, 1.0, total)
+    total = tl.where(blind, 1.0, total)
     out = tl.sum(weights[:, None] * v, axis=0) / total
     tl.store(out_ptr + query * width + c, out.to(out_ptr.dtype.element_ty), mask=c < width)
 
