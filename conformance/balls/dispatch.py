@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from conformance.balls import (
     arithmetic,
+    comparisons,
     elementary,
     fallback,
     losses,
@@ -92,15 +93,15 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
 }
 
 _TESTS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(arithmetic, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
-    "less": arithmetic.lt,
-    "less_equal": arithmetic.le,
-    "greater": arithmetic.gt,
-    "greater_equal": arithmetic.ge,
-    "not_equal": arithmetic.ne,
-    "isnan": arithmetic.isnan,
-    "isinf": arithmetic.isinf,
-    "isfinite": arithmetic.isfinite,
+    **{name: getattr(comparisons, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    "less": comparisons.lt,
+    "less_equal": comparisons.le,
+    "greater": comparisons.gt,
+    "greater_equal": comparisons.ge,
+    "not_equal": comparisons.ne,
+    "isnan": comparisons.isnan,
+    "isinf": comparisons.isinf,
+    "isfinite": comparisons.isfinite,
 }
 
 _REDUCTIONS: dict[str, Callable[..., Any]] = {

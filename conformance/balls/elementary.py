@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from conformance.accuracy import LOG_NEAR_ONE
-from conformance.balls import arithmetic
+from conformance.balls import arithmetic, comparisons
 from conformance.balls.context import CURRENT, LOG2E, Array, Context
 from conformance.balls.rounding import extent, rounded, specials, total
 from conformance.balls.tensor import BallTensor, operand
@@ -348,7 +348,7 @@ def logsigmoid(x: Any) -> BallTensor:
 
 def leaky_relu(x: Any, negative_slope: float = 0.01, inplace: bool = False) -> BallTensor:
     """x above 0, slope x below."""
-    return arithmetic.where(arithmetic.ge(x, 0.0), x, arithmetic.mul(x, negative_slope))  # type: ignore[no-any-return]
+    return arithmetic.where(comparisons.ge(x, 0.0), x, arithmetic.mul(x, negative_slope))  # type: ignore[no-any-return]
 
 
 def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> BallTensor:
@@ -364,4 +364,4 @@ def relu6(x: Any, inplace: bool = False) -> BallTensor:
 def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> BallTensor:
     """x above 0, alpha (exp(x) - 1) below, where kernels do subtract."""
     below = arithmetic.mul(_exp_minus_one(arithmetic.minimum(x, 0.0), 0.0), alpha)
-    return arithmetic.where(arithmetic.gt(x, 0.0), x, below)  # type: ignore[no-any-return]
+    return arithmetic.where(comparisons.gt(x, 0.0), x, below)  # type: ignore[no-any-return]
