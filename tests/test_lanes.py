@@ -62,6 +62,18 @@ def test_a_finite_value_where_only_overflow_makes_torch_infinite_is_right():
     assert special_values.check(trial, trial.launch(call, values=values))
 
 
+def test_nan_where_a_sum_may_overflow_beside_an_infinity_is_right():
+    op = Op(lambda x: (x / x.shape[-1]).sum(-1), dict(x=kst.tensors("n", dtypes=FLOAT32)), name="mean")
+    trial = Trial(op, lambda x: x.sum(-1) / x.shape[-1])
+    large = torch.finfo(torch.float32).max
+    call = Call((("x", TensorDescription((3,), torch.float32)),))
+
+    for values, right in ([large, large, -torch.inf], True), ([1.0, 2.0, -torch.inf], False):
+        launch = trial.launch(call, values={"x": torch.tensor(values)})
+        launch.outputs[0].fill_(torch.nan)
+        assert (special_values.check(trial, launch) == []) is right
+
+
 def test_a_finite_value_where_an_infinite_input_makes_torch_infinite_is_wrong():
     op = Op(lambda x: x * 2, dict(x=kst.tensors("n", dtypes=FLOAT32)), name="double")
 
