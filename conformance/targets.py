@@ -179,7 +179,17 @@ def _words(what: str, error: Exception) -> str:
 
 
 def _public(module: ModuleType) -> list[str]:
-    return [name for name, value in vars(module).items() if not name.startswith("_") and callable(value)]
+    """What a command may mean: the module's own functions, and its ops."""
+    return [name for name, value in vars(module).items() if not name.startswith("_") and _own(module, value)]
+
+
+def _own(module: ModuleType, value: object) -> bool:
+    from conformance.op import Op  # torch, which the module that was asked for has loaded
+
+    if isinstance(value, Op):
+        return True
+    origin = getattr(value, "__module__", None) or ""
+    return callable(value) and not isinstance(value, type) and f"{origin}.".startswith(f"{module.__name__}.")
 
 
 def _instead(name: str, known: list[str]) -> str:

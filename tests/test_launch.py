@@ -218,3 +218,14 @@ def test_the_geometry_of_a_call_needs_no_memory_for_what_it_spans():
     far = TensorDescription((2, 4), torch.float32).with_layout(kst.huge((2, 4), reach=2**40))  # 4 TiB
 
     assert Trial(DOUBLE, lambda x: x[0], Promises()).geometry(Call((("x", far),))) == ()
+
+
+def test_a_crash_of_a_launcher_that_refuses_a_dtype_says_how_that_is_promised():
+    op = Op(lambda x: x * 2, {"x": kst.tensors("n", dtypes=(torch.float64,))}, name="double")
+
+    def narrow(x):
+        raise TypeError(f"x is {x.dtype}")
+
+    (finding,) = check(narrow, op, oracles=["launch"], examples=3).findings
+
+    assert any("--promise dtypes=" in note for note in finding.notes)

@@ -15,6 +15,13 @@ from conformance.trial import Trial
 LAW = "A call that the op and the kernel's promises allow runs to its end and returns tensors."
 KINDS = frozenset({Kind.CRASH, Kind.HANG, Kind.DEVICE_ASSERT, Kind.REJECTED})
 
+# What launchers raise on arguments that they do not take, mostly dtypes.
+_REFUSALS = (TypeError, ValueError, NotImplementedError)
+_ON_PURPOSE = (
+    "a kernel that refuses it on purpose promises what it takes: promises=Promises(dtypes=...), or --promise "
+    "dtypes=float32,float16; it must then refuse the others",
+)
+
 
 def check(trial: Trial, launch: Launch) -> list[Objection]:
     """Object to what the kernel raised, to a failed device assert, to a hang, to what does not compile for a GPU."""
@@ -28,7 +35,8 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
     site = _last_line(error)
     summary = raised if site is None else f"{raised} ({site})"
     events = () if site is None else (Event(Kind.CRASH, "the launch", raised, site=site),)
-    return [Objection(CrashFailure, LAW, summary, events, notes=("the call is valid for the op: see the arguments",))]
+    notes = ("the call is valid for the op: see the arguments", *(_ON_PURPOSE if isinstance(error, _REFUSALS) else ()))
+    return [Objection(CrashFailure, LAW, summary, events, notes=notes)]
 
 
 def _refused_by_torch(trial: Trial, launch: Launch) -> bool:

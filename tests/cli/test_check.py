@@ -157,7 +157,7 @@ def test_a_file_that_cannot_be_used_gives_exit_code_2_and_the_reason(source: str
         (["cli_kernels.py:right", "--op", "softmux"], "did you mean softmax?"),
         (["cli_kernels.py:right", "--op", "cli_ops.py:reference"], "not an Op"),
         (["cli_kernels.py:right", "--op", "softmax", "--against", "torch:softmax"], "is given two contracts"),
-        (["cli_kernels.py:right", "--against", "cli_ops.py:nothing"], "has no 'nothing'"),
+        (["cli_kernels.py:right", "--against", "cli_ops.py:nothing"], "has no 'nothing'; it has double, reference"),
         (["cli_kernels.py:right", "--against", "cli_ops.py:reference", "--example", "torch.rand("], "is no argument"),
         (["cli_kernels.py:nothing", "--op", "softmax"], "has no 'nothing'"),
         (["nowhere.py:right", "--op", "softmax"], "there is no file nowhere.py"),
