@@ -147,6 +147,7 @@ def mutate(
 ) -> None:  # fmt: skip
     """Edit the source of the kernel TARGET in one place at a time, and see whether the tests notice.
 
+    What TARGET does not reach by name, such as another kernel of its file, is left out, which the output says.
     A mutant that survives shows what is not tested, or an edit that changes nothing: record that one in a file for
     --equivalents. The kernel itself must pass. Exit code 1 where a mutant survives.
     """

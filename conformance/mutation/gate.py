@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import os
@@ -40,6 +41,9 @@ def mutate(
 ) -> Score:
     """The score of the suite on the mutants of a source: each is checked until the first finding.
 
+    Only those that one of the kernels may run are mutants: of what it calls by name, and of the kernels that it
+    launches.
+
     Args:
         subjects: launchers at the top level of one file; the file, or the `.cu` of its name, is mutated. A mutant is
             killed where one of them fails.
@@ -64,17 +68,21 @@ def mutate(
     subjects = (subjects,) if isinstance(subjects, Subject) else tuple(subjects)
     source = source or sources.source([subject.kernel for subject in subjects])
     edits = equivalents.keys(source, sources.mutants(source))
-    every = [
+    wanted = [
         mutant
         for mutant in edits
         if (lines is None or mutant.line in lines) and (kinds is None or mutant.kind in kinds)
     ]
+    every = [mutant for mutant in wanted if any(subject.reaches(source, mutant) for subject in subjects)]
+    unreached = set(wanted).difference(every)
+    left_out = [sources.definition(source, mutant.line) for mutant in wanted if mutant in unreached]
     earlier = {mutant: _earlier(mutant, edits[mutant], record, known or {}) for mutant in every}
     waiting = [mutant for mutant, verdict in earlier.items() if verdict is None or verdict.fate == "survived"]
     if sample is not None and sample < len(waiting):
         chosen = sorted(random.Random(seed).sample(range(len(waiting)), sample))
         waiting = [waiting[i] for i in chosen]
     score = Score(source, tuple(subject.name for subject in subjects), len(every))
+    score.left_out = dict(collections.Counter(left_out))
     score.verdicts = [v for mutant, v in earlier.items() if v is not None and mutant not in waiting]
     score.expected = len(score.verdicts) + len(waiting)
     if waiting:

@@ -43,7 +43,7 @@ def mutants(text: str) -> Iterator[Mutant]:
     found: list[Mutant] = []
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef):
-            found += _kernel(source, node) if _is_kernel(node) else _launcher(source, node)
+            found += _kernel(source, node) if is_kernel(node) else _launcher(source, node)
     unique = {mutant.text: mutant for mutant in found if mutant.text != text}
     yield from sorted(unique.values(), key=lambda mutant: mutant.line)
 
@@ -78,8 +78,11 @@ class _Source:
         return edit(self.text, kind, *self.span(node), after)
 
 
-def _is_kernel(function: ast.FunctionDef) -> bool:
-    return any(ast.unparse(each).partition("(")[0].endswith("jit") for each in function.decorator_list)
+def is_kernel(statement: ast.stmt) -> bool:
+    """Whether the statement defines a `@triton.jit` function."""
+    return isinstance(statement, ast.FunctionDef) and any(
+        ast.unparse(each).partition("(")[0].endswith("jit") for each in statement.decorator_list
+    )
 
 
 def _name(call: ast.AST) -> str:

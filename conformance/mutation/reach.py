@@ -6,9 +6,8 @@ import dataclasses
 import functools
 import re
 
-from conformance.emulator.source import without_comments
+from conformance.emulator.source import kernels, without_comments
 
-_EXPORTED = re.compile(r'extern\s+"C"\s+__global__')
 # the name before the parameters of a function, with the arguments of a specialization behind it
 _NAME = re.compile(r"(\w+)\s*(?:<[^()]*>)?\s*$")
 
@@ -42,8 +41,16 @@ def definitions(text: str) -> list[Definition]:
 
 
 @functools.lru_cache(maxsize=64)
+def kernel_names(text: str) -> tuple[str, ...]:
+    """The names of the kernels of a text."""
+    return tuple(kernel.name for kernel in kernels(text))
+
+
+@functools.lru_cache(maxsize=64)
 def reached(text: str, launches: str) -> tuple[Definition, ...]:
     """The definitions that a kernel named by the regular expression runs; those of no function are always among them.
+
+    All are where no kernel has such a name: then kernels are named in a way that the text does not show.
 
     >>> kernel = 'extern "C" __global__ void '
     >>> text = "int f() {} int g() {}" + kernel + "a() { f(); }" + kernel + "b() { g(); }"
@@ -52,7 +59,8 @@ def reached(text: str, launches: str) -> tuple[Definition, ...]:
     """
     every, plain = definitions(text), without_comments(text)
     known = {d.name for d in every}
-    used = {d.name for d in every if _is_kernel(text, d) and re.fullmatch(launches, d.name or "")} | {None}
+    named = {name for name in kernel_names(text) if re.fullmatch(launches, name)} & known
+    used = {*named, None} if named else known
     while True:
         words = {w for d in every if d.name in used for w in re.findall(r"\w+", plain[d.start : d.end])}
         more = used | (words & known)
@@ -61,8 +69,11 @@ def reached(text: str, launches: str) -> tuple[Definition, ...]:
         used = more
 
 
-def _is_kernel(text: str, definition: Definition) -> bool:
-    return bool(_EXPORTED.search(text, definition.start, definition.end))
+@functools.lru_cache(maxsize=64)
+def lines(text: str, launches: str) -> frozenset[int]:
+    """The numbers of the lines of the definitions that are reached."""
+    spans = [(text.count("\n", 0, d.start) + 1, text.count("\n", 0, d.end) + 1) for d in reached(text, launches)]
+    return frozenset(line for first, last in spans for line in range(first, last + 1))
 
 
 def _function(plain: str) -> str | None:

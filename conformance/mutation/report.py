@@ -31,6 +31,9 @@ def text(score: Score) -> Iterator[str]:
     for verdict in score.verdicts:
         if verdict.fate != "killed":
             yield f"  {line_of(verdict)}"
+    if score.left_out:
+        who = "the kernel does" if len(score.subjects) == 1 else "the kernels do"
+        yield f"  left out, which {who} not reach: {_left_out(score)}"
     yield "  " + _counts(score)
 
 
@@ -43,6 +46,7 @@ def document(scores: Sequence[Score]) -> dict[str, Any]:
                 "subjects": list(score.subjects),
                 "mutants": score.total,
                 "score": score.ratio,
+                "left_out": score.left_out,
                 **{fate: score.count(fate) for fate in _FATES},
                 "verdicts": [
                     {
@@ -114,6 +118,11 @@ def markdown(scores: Sequence[Score], command: str) -> str:
 def _cell(code: str) -> str:
     one_line = " ".join(code.split()).replace("|", "\\|")
     return f"`{one_line}`" if one_line else "nothing"
+
+
+def _left_out(score: Score) -> str:
+    every = score.left_out.items()
+    return ", ".join(f"{count} mutant{'s' if count != 1 else ''} of {name or 'no function'}" for name, count in every)
 
 
 def _counts(score: Score) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
 import operator
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.mutation import cuda, jit
+from conformance.mutation import callees, cuda, jit, reach
 from conformance.mutation.mutant import Mutant
 from conformance.targets import TargetError
 
@@ -26,7 +27,7 @@ def source(kernels: Sequence[Callable[..., Any]]) -> Path:
     Raises:
         TargetError: a kernel is no Python function of a file, or they are of several files.
     """
-    files = {_file(kernel) for kernel in kernels}
+    files = {file_of(kernel) for kernel in kernels}
     if len(files) != 1:
         raise TargetError(
             f"the kernels are of several files ({', '.join(map(str, sorted(files)))}): mutate one at a time"
@@ -53,13 +54,23 @@ def mutants(source: Path) -> Iterator[Mutant]:
     yield from cuda.mutants(text) if source.suffix in CUDA else jit.mutants(text)
 
 
+def definition(source: Path, line: int) -> str:
+    """The name of the function that the line of a source file is in, "" where it is in none."""
+    text = source.read_text(encoding="utf-8")
+    if source.suffix in CUDA:
+        ends = [(text.count("\n", 0, d.end) + 1, d.name) for d in reach.definitions(text)]
+        return next((name for end, name in ends if line <= end), None) or ""
+    within = [statement for statement in ast.parse(text).body if line in callees.lines([statement])]
+    return next((str(statement.name) for statement in within if hasattr(statement, "name")), "")
+
+
 def load(kernel: Callable[..., Any], source: Path, text: str, folder: Path) -> Callable[..., Any]:
     """The kernel of the same name with `text` in place of `source`, from copies in `folder`.
 
     The module keeps its name and its lines, so reports differ in the folder alone. For a process that ends afterwards:
     the module takes the place of the original.
     """
-    file = _file(kernel)
+    file = file_of(kernel)
     for suffix in CUDA:
         for other in file.parent.glob(f"*{suffix}"):
             shutil.copy(other, folder / other.name)
@@ -76,7 +87,12 @@ def load(kernel: Callable[..., Any], source: Path, text: str, folder: Path) -> C
     return loaded
 
 
-def _file(kernel: Callable[..., Any]) -> Path:
+def file_of(kernel: Callable[..., Any]) -> Path:
+    """The file that defines the kernel.
+
+    Raises:
+        TargetError: it is no Python function at the top level of a file.
+    """
     function = inspect.unwrap(kernel) if inspect.isfunction(kernel) else None
     name = inspect.getsourcefile(function) if function is not None else None
     if function is None or name is None or "<locals>" in function.__qualname__:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from conformance.checking import check
-from conformance.mutation import reach, sources
+from conformance.mutation import callees, jit, reach, sources
 from conformance.mutation.mutant import Mutant
 from conformance.op import Op
 from conformance.report.records import Report
@@ -20,7 +21,8 @@ class Subject:
     """A kernel whose source is mutated, and what it claims to compute; `keywords` are passed to it besides.
 
     `options` are what `check` takes: `oracles`, `dtypes`, promises. `launches` is a regular expression of the names of
-    the kernels of a `.cu` that it launches: it does not judge the mutants that others alone can reach.
+    the kernels of a `.cu` that it launches; by default those that its own file names. It does not judge the mutants
+    that it cannot reach.
     """
 
     kernel: Callable[..., Any]
@@ -37,20 +39,22 @@ class Subject:
 
     def reaches(self, source: Path, mutant: Mutant) -> bool:
         """Whether the mutant's line, of its source or of a header, is one that the kernel may run."""
+        file = sources.file_of(self.kernel)
+        text = file.read_text(encoding="utf-8")
+        statements = callees.reached(text, self.kernel.__qualname__.partition(".")[0])
         if source.suffix not in sources.CUDA:
-            return True
+            # a launcher that reaches no kernel by name finds it in another way
+            return not any(map(jit.is_kernel, statements)) or mutant.line in callees.lines(statements)
         own = sources.source([self.kernel])
         texts = {path: path.read_text(encoding="utf-8") for path in (*sources.headers(own), own)}
         line = mutant.line
-        for path, text in texts.items():
+        for path, each in texts.items():
             if path == source:
                 break
-            line += text.count("\n")
+            line += each.count("\n")
         whole = "".join(texts.values())
-        return any(
-            whole.count("\n", 0, d.start) < line <= whole.count("\n", 0, d.end) + 1
-            for d in reach.reached(whole, self.launches or ".*")
-        )
+        launches = self.launches or "|".join(map(re.escape, callees.launched(statements, reach.kernel_names(whole))))
+        return line in reach.lines(whole, launches)
 
     def check(self, loaded: Callable[..., Any], examples: int, seed: int, **options: Any) -> Report:
         """The report on a loaded mutant, up to the first finding."""

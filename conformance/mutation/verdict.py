@@ -30,12 +30,13 @@ class Verdict:
 @dataclasses.dataclass
 class Score:
     """The verdicts on the mutants of one source, of which there are `total`, as the `subjects` gave them; `expected` of
-    them are to be judged."""
+    them are to be judged. `left_out` counts the mutants that no subject reaches, by the function that they are in."""
 
     source: Path
     subjects: tuple[str, ...]
     total: int
     expected: int = 0
+    left_out: dict[str, int] = dataclasses.field(default_factory=dict)
     verdicts: list[Verdict] = dataclasses.field(default_factory=list)
 
     def count(self, fate: Fate) -> int:
