@@ -149,7 +149,8 @@ def mutate(
 
     What TARGET does not reach by name, such as another kernel of its file, is left out, which the output says.
     A mutant that survives shows what is not tested, or an edit that changes nothing: record that one in a file for
-    --equivalents. The kernel itself must pass. Exit code 1 where a mutant survives.
+    --equivalents. The kernel itself must pass. Exit code 1 where a mutant survives. Ctrl-C ends the run and keeps the
+    verdicts until then.
     """
     from conformance import runtime, targets
     from conformance.mutation import Subject
@@ -173,7 +174,9 @@ def mutate(
         click.echo(line)
     if json_path is not None:
         write_json(json_path, document([score]))
-    _leave(FINDINGS if score.survivors else OK)
+    if score.interrupted:
+        click.echo("interrupted: the verdicts are those until then", err=True)
+    _leave(FINDINGS if score.survivors else UNUSABLE if score.interrupted else OK)
 
 
 @main.command()

@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 from conformance import runtime, soak
+from conformance.errors import UNUSABLE
 from conformance.mutation import Score, Subject, Verdict, mutate, sources
 from conformance.mutation.report import document, line_of, markdown, verdicts
 
@@ -71,7 +72,7 @@ def main(
     fresh: bool = False,
 ) -> None:
     """Judge the mutants that have no verdict in the JSON file, print each, and write the file and the page; the process
-    ends with status 1 for a survivor.
+    ends with status 1 for a survivor, 2 for an interrupt without one.
 
     `only` chooses sources by their paths, `sample` so many mutants of each; `fresh` forgets what is known.
     """
@@ -86,9 +87,13 @@ def main(
             scores[i] = mutate(
                 group, source=source, examples=examples, sample=sample, jobs=jobs, known=known, progress=progress
             )
+            if scores[i].interrupted:
+                break
     _write(path, scores)
     if any(score.survivors for score in scores):
         raise SystemExit(1)
+    if any(score.interrupted for score in scores):
+        raise SystemExit(UNUSABLE)
 
 
 def _note(verdict: Verdict, score: Score, *, console: Console, path: Path, scores: list[Score], place: int) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from conformance import runtime
 from conformance.mutation import equivalents, sources
 from conformance.mutation.child import QUICK, Child
+from conformance.mutation.interruption import interruption
 from conformance.mutation.mutant import Mutant, digest
 from conformance.mutation.subject import Subject
 from conformance.mutation.verdict import Score, Verdict
@@ -60,6 +61,8 @@ def mutate(
             they are not in the sample.
         progress: called with each new verdict and the score with it.
 
+    Ctrl-C or SIGTERM ends it; the score then holds the verdicts until then, and `interrupted` is true.
+
     Raises:
         TargetError: a kernel is no function of a file, or they are of several.
         ValueError: an unchanged kernel does not pass, so that a finding says nothing of a mutant.
@@ -88,11 +91,13 @@ def mutate(
     if waiting:
         runtime.prepare()
         judge = functools.partial(Child, subjects, source, examples=examples, seed=seed, seconds=seconds)
-        _check_unchanged(judge, source, min(examples, QUICK))
-        for verdict in _verdicts(judge, waiting, jobs or os.cpu_count() or 1):
-            score.verdicts.append(verdict)
-            if progress is not None:
-                progress(verdict, score)
+        with interruption() as interrupted:
+            _check_unchanged(judge, source, min(examples, QUICK), interrupted)
+            for verdict in _verdicts(judge, waiting, jobs or os.cpu_count() or 1, interrupted):
+                score.verdicts.append(verdict)
+                if progress is not None:
+                    progress(verdict, score)
+            score.interrupted = interrupted()
     score.verdicts.sort(key=lambda verdict: verdict.mutant.line)
     return score
 
@@ -109,26 +114,33 @@ def _earlier(
     return None if verdict is None or verdict.fate == "equivalent" else dataclasses.replace(verdict, mutant=mutant)
 
 
-def _check_unchanged(judge: Callable[..., Child], source: Path, examples: int) -> None:
+def _check_unchanged(judge: Callable[..., Child], source: Path, examples: int, interrupted: Callable[[], bool]) -> None:
     unchanged = Mutant("none", 0, "", "", source.read_text(encoding="utf-8"))
-    control = judge(unchanged, examples=examples).verdict()
+    verdicts = list(_verdicts(functools.partial(judge, examples=examples), [unchanged], 1, interrupted))
+    if not verdicts:
+        return
+    (control,) = verdicts
     if control.fate != "survived":
         what = " ".join(filter(None, (control.oracle, control.test, control.note)))
         raise ValueError(f"{source.name} does not pass unchanged ({what}), so findings say nothing of its mutants")
 
 
-def _verdicts(judge: Callable[[Mutant], Child], every: Sequence[Mutant], jobs: int) -> Iterator[Verdict]:
-    """The verdicts as they come, `jobs` mutants at a time."""
+def _verdicts(
+    judge: Callable[[Mutant], Child], every: Sequence[Mutant], jobs: int, interrupted: Callable[[], bool]
+) -> Iterator[Verdict]:
+    """The verdicts as they come, `jobs` mutants at a time, up to an interruption."""
     running: list[Child] = []
     waiting = list(every)
     try:
-        while waiting or running:
+        while (waiting or running) and not interrupted():
             while waiting and len(running) < jobs:
                 running.append(judge(waiting.pop(0)))
             wait([child.receiving for child in running], timeout=1.0)
             for child in [each for each in running if each.done()]:
                 running.remove(child)
-                yield child.verdict()
+                verdict = child.verdict()
+                if not interrupted():
+                    yield verdict
     finally:
         for child in running:
             child.end()

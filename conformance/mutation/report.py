@@ -34,6 +34,8 @@ def text(score: Score) -> Iterator[str]:
     if score.left_out:
         who = "the kernel does" if len(score.subjects) == 1 else "the kernels do"
         yield f"  left out, which {who} not reach: {_left_out(score)}"
+    if score.interrupted:
+        yield f"  interrupted: {len(score.verdicts)} of {score.expected} mutants have a verdict"
     yield "  " + _counts(score)
 
 
@@ -47,6 +49,7 @@ def document(scores: Sequence[Score]) -> dict[str, Any]:
                 "mutants": score.total,
                 "score": score.ratio,
                 "left_out": score.left_out,
+                "interrupted": score.interrupted,
                 **{fate: score.count(fate) for fate in _FATES},
                 "verdicts": [
                     {
@@ -127,4 +130,5 @@ def _left_out(score: Score) -> str:
 
 def _counts(score: Score) -> str:
     counts = ", ".join(f"{score.count(fate)} {fate}" for fate in _FATES)
-    return f"{counts} of {score.total} mutants: score {score.ratio:.1%}"
+    judged = score.count("killed") + score.count("survived")
+    return f"{counts} of {score.total} mutants" + (f": score {score.ratio:.1%}" if judged else "")

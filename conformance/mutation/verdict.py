@@ -37,6 +37,7 @@ class Score:
     total: int
     expected: int = 0
     left_out: dict[str, int] = dataclasses.field(default_factory=dict)
+    interrupted: bool = False
     verdicts: list[Verdict] = dataclasses.field(default_factory=list)
 
     def count(self, fate: Fate) -> int:

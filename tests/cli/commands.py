@@ -101,10 +101,15 @@ def check(kernel: str, *more: str) -> Result:
 
 def start(folder: Path, kernel: str, *more: str) -> subprocess.Popen[str]:
     """A check in a process of its own."""
-    command = [sys.executable, "-m", "conformance", "check", f"cli_kernels.py:{kernel}", "--op", "cli_ops.py:double"]
+    options = ("--op", "cli_ops.py:double", "--oracle", "launch")
+    return start_command(folder, "check", f"cli_kernels.py:{kernel}", *options, *more)
+
+
+def start_command(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A command in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])}
     return subprocess.Popen(
-        [*command, "--oracle", "launch", *more], cwd=folder, env=environment, text=True,
+        [sys.executable, "-m", "conformance", *arguments], cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         # a test run that a shell started in the background ignores SIGINT, and so would its children
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
 
 import pytest
-from commands import OPS, REFERENCE_THAT_EXITS, check, run, start
+from commands import OPS, REFERENCE_THAT_EXITS, check, run, start, start_command
 
 from conformance.cli import FINDINGS, OK, UNUSABLE
 
@@ -46,6 +47,28 @@ def test_an_interrupt_keeps_what_was_found(number: signal.Signals, folder: Path)
     assert document["reports"][0]["interrupted"]
     assert document["reports"][0]["results"][0]["examples"] > 0
     assert process.returncode in (FINDINGS, UNUSABLE)
+
+
+def test_an_interrupt_of_mutate_keeps_the_verdicts(folder: Path) -> None:
+    process = start_command(
+        folder, "mutate", "kernels_triton.vector_add:vector_add", "--op", "vector_add", "--jobs", "1",
+        "--examples", "5", "--json", "mutants.json",
+    )  # fmt: skip
+    assert process.stderr is not None
+    try:
+        lines = [process.stderr.readline() for _ in range(3)]
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert all(re.match(r"\d+/\d+ (killed|survived) ", line) for line in lines), lines
+    assert "Traceback" not in stderr
+    assert "interrupted" in stderr
+    assert " mutants have a verdict" in stdout
+    (source,) = json.loads((folder / "mutants.json").read_text())["sources"]
+    assert source["interrupted"]
+    assert 3 <= source["killed"] + source["survived"] < source["mutants"] - source["equivalent"]
+    assert process.returncode == (FINDINGS if source["survived"] else UNUSABLE)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,23 @@ def test_the_mask_of_the_store_is_missed_by_an_oracle_that_says_so(score):
     assert not score.survivors
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupt_keeps_the_verdicts_until_then(number):
+    before = signal.getsignal(number)
+    # a shell that starts a run in the background has SIGINT ignored
+    signal.signal(number, signal.default_int_handler)
+    try:
+        found = mutate(SUBJECT, examples=5, jobs=2, progress=lambda verdict, score: os.kill(os.getpid(), number))
+    finally:
+        assert signal.getsignal(number) is signal.default_int_handler
+        signal.signal(number, before)
+
+    assert found.interrupted
+    assert len([v for v in found.verdicts if v.fate != "equivalent"]) == 1
+    assert f"of {found.expected} mutants have a verdict" in "\n".join(text(found))
+    assert document([found])["sources"][0]["interrupted"]
+
+
 @pytest.mark.parametrize(
     ("body", "oracle", "note"),
     [
