@@ -131,9 +131,12 @@ def run(
         result.skipped = str(missing)
         return Outcome(result, [])
     if xfail is None and not stop_at_first and not exploration.interrupted:
-        for kind, found in exploration.found.items():
-            if kind in simplification.KINDS:
-                _simplify(trial.op, found, kind, check)
+        try:
+            for kind, found in exploration.found.items():
+                if kind in simplification.KINDS:
+                    _simplify(trial.op, found, kind, check)
+        except KeyboardInterrupt:
+            exploration.interrupted = True
     result.seconds = time.perf_counter() - started
     result.examples = exploration.examples
     result.rejected = exploration.rejected

@@ -75,15 +75,19 @@ def check(
                 if progress is not None:
                     progress(f"{case.dtype_name(dtype)}-{lane}", done)
 
-            outcome = case.run(
-                trial,
-                lanes.LANES[lane],
-                dtype,
-                examples=examples,
-                seed=seed,
-                progress=step,
-                stop_at_first=stop_at_first,
-            )
+            try:
+                outcome = case.run(
+                    trial,
+                    lanes.LANES[lane],
+                    dtype,
+                    examples=examples,
+                    seed=seed,
+                    progress=step,
+                    stop_at_first=stop_at_first,
+                )
+            except KeyboardInterrupt:  # outside the search, which keeps what it has
+                report.interrupted = True
+                return report
             report.results.append(outcome.result)
             report.findings.extend(outcome.findings)
             if outcome.interrupted:

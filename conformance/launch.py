@@ -20,7 +20,7 @@ from conformance.memory import Allocations, Allocator, Placed, intercept, place,
 from conformance.observation import Geometry, Observation, Order, observe
 from conformance.poison import Poison
 from conformance.regions import Arena, Role
-from conformance.watchdog import CALL_SECONDS, LauncherHang, Watchdog
+from conformance.watchdog import CALL_SECONDS, LauncherHang, Watchdog, interrupted
 from strategies import Call, TensorDescription
 from strategies.layouts import dense_strides
 
@@ -181,7 +181,9 @@ def launch(
             raise
         except SystemExit as stop:
             error = KernelExit(f"the kernel called sys.exit({stop.code!r})")
-        except BaseException as raised:  # noqa: BLE001 - what the kernel raises is the kernel's, pytest.skip() too
+        except BaseException as raised:  # what the kernel raises is the kernel's, pytest.skip() too
+            if interrupted(raised):
+                raise KeyboardInterrupt from raised
             error = raised
         finally:
             state.restore()

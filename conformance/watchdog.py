@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 # Of CPU time for a whole call, kernels included; a kernel has less, and is then the one that is blamed. The slowest
 # correct case of the suite takes under a second.
@@ -70,6 +70,8 @@ class Watchdog:
         self.error = error
         self.deadline: Deadline | None = None
         self.thread = 0
+        self.fired = False
+        self.lock = threading.Lock()  # a block that ends and a block that is ended are one or the other
         self._all.append(self)
 
     def watch(self, seconds: float) -> Watch:
@@ -83,13 +85,34 @@ class Watchdog:
             late = deadline is not None and deadline.passed()
         except OSError:  # the thread ended after its block did
             return
-        if late and self.deadline is deadline:
+        if late:
+            with self.lock:
+                if self.deadline is deadline:
+                    self.deadline, self.fired = None, True
+                    _raise_in(self.thread, ctypes.py_object(self.error))
+
+    def end(self) -> None:
+        """Let the block end: an error that is to end it, but waits for C code to return, is not raised any more."""
+        with self.lock:
             self.deadline = None
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread), ctypes.py_object(self.error))
+            if self.fired:
+                self.fired = False
+                _raise_in(self.thread, None)
+
+
+def _raise_in(thread: int, error: Any) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
+
+
+def interrupted(error: BaseException | None) -> bool:
+    """Whether the error was raised while an interrupt (Ctrl-C) was on its way through the frames."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 class Watch:
-    """The block that a watchdog looks after."""
+    """The block that a watchdog looks after; an interrupt that the watchdog's error overtakes leaves it as one."""
 
     __slots__ = ("seconds", "watchdog")
 
@@ -102,8 +125,10 @@ class Watch:
             threading.Thread(target=_look, args=(Watchdog._all,), name="conformance-watchdog", daemon=True).start()
         self.watchdog.thread, self.watchdog.deadline = threading.get_ident(), Deadline(self.seconds)
 
-    def __exit__(self, *_: object) -> None:
-        self.watchdog.deadline = None
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self.watchdog.end()
+        if isinstance(error, self.watchdog.error) and interrupted(error):
+            raise KeyboardInterrupt from None
 
 
 def _look(watchdogs: list[Watchdog]) -> None:

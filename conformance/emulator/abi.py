@@ -56,6 +56,7 @@ class Report(ctypes.Structure):
         ("stopped", c_uint32),
         ("float_atomics", c_uint32),
         ("failed", c_uint32),
+        ("interrupted", c_uint32),
         ("reads", c_uint64),
         ("writes", c_uint64),
         ("shared_reads", c_uint64),

@@ -25,7 +25,9 @@ MAX_THREADS = 1024
 MAX_SHARED = 227 * 1024  # with the opt-in attribute, sm_90
 DEFAULT_SHARED = 48 * 1024  # without it
 FAR = 2**31 - 1  # INT32_LARGEST of runtime/overflow.cpp
-SECONDS = 60.0  # a launch that takes longer hangs; the slowest clean corpus launch takes 0.1 s
+# Of CPU time, less than a whole call has: a launch that takes longer hangs. The slowest clean one of the corpus
+# takes 0.1 s.
+SECONDS = 20.0
 
 _report = Report()  # 20 KB, whose zeros would cost more than a small launch
 _lock = threading.RLock()  # stacks and shadow memory are shared by all programs of the process
@@ -87,6 +89,7 @@ def launch(
         ArgumentError: an argument does not fit the kernel's signature.
         KeyError: the program has no such kernel.
         KernelError: something went wrong, and there is no observation to tell.
+        KeyboardInterrupt: SIGINT or SIGTERM, where it is handled, ended the launch.
     """
     if values is None:
         values = library.signature(name).pack(args)
@@ -108,6 +111,8 @@ def launch(
         settings.seconds = seconds
         report = _report
         library.run(name, values, settings, report)
+        if report.interrupted:
+            raise KeyboardInterrupt
         found = events(report, library, name, memory, grid) if report.findings else []
         if report.failed:
             found.append(Event(Kind.CRASH, name, _death(report.failed), kernel=name))

@@ -32,9 +32,7 @@ def test_threads_that_a_kernel_leaves_behind_do_not_keep_the_command_alive(folde
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_an_interrupt_keeps_what_was_found(number: signal.Signals, folder: Path) -> None:
     process = start(folder, "slow", "--examples", "100000", "--json", "results.json")
-    deadline = time.monotonic() + 120
-    while not (folder / "running").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_for(folder / "running")
     time.sleep(1)  # some examples long
     process.send_signal(number)
     try:
@@ -47,6 +45,60 @@ def test_an_interrupt_keeps_what_was_found(number: signal.Signals, folder: Path)
     assert document["reports"][0]["interrupted"]
     assert document["reports"][0]["results"][0]["examples"] > 0
     assert process.returncode in (FINDINGS, UNUSABLE)
+
+
+HANGS = """
+import pathlib
+
+import torch
+from kernels_cuda import launcher
+
+
+def kernel(x):
+    out = torch.empty(x.shape)
+    if x.numel() > 1:
+        pathlib.Path("running").touch()
+    if x.numel():
+        launcher.load("hangs.cu").launch("hangs", 1, 32, (x.contiguous(), out, x.numel()))
+    return out
+"""
+
+HANGS_CUDA = """
+extern "C" __global__ void hangs(const float* x, float* out, int n) {
+    volatile int spin = n > 1;
+    while (spin) {}
+    if (threadIdx.x < n) out[threadIdx.x] = 3 * x[threadIdx.x];
+}
+"""
+
+
+def test_an_interrupt_of_a_cuda_kernel_that_hangs_is_one_and_keeps_what_was_found(folder: Path) -> None:
+    (folder / "hangs.py").write_text(HANGS)
+    (folder / "hangs.cu").write_text(HANGS_CUDA)
+    process = start_command(
+        folder, "check", "hangs.py:kernel", "--op", "cli_ops.py:double", "--oracle", "launch", "--json", "results.json"
+    )
+    try:
+        wait_for(folder / "running")
+        time.sleep(1)  # of the first hang, which would be a finding after 20 s
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert "Traceback" not in stderr
+    assert "LauncherHang" not in stdout + stderr
+    assert "interrupted" in stderr
+    (report,) = json.loads((folder / "results.json").read_text())["reports"]
+    assert report["interrupted"]
+    assert {finding["oracle"] for finding in report["findings"]} <= {"accuracy"}
+    assert process.returncode == (FINDINGS if report["findings"] else UNUSABLE)
+
+
+def wait_for(file: Path) -> None:
+    """Wait until the file is there."""
+    deadline = time.monotonic() + 120
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def test_an_interrupt_of_mutate_keeps_the_verdicts(folder: Path) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -120,6 +123,29 @@ def test_unobserved_harm_is_an_error_and_not_the_end(isolation: Any, name: str, 
     backend = Backend(isolation, seconds=0.5)
     with pytest.raises(KernelError, match=message):
         backend.launch(backend.compile(HARM), name, 1, 1, (torch.zeros(4), *args))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("way", ["always", "never", "checked"])
+def test_a_signal_that_is_handled_ends_a_launch_that_does_not_end(way: Any, number: int) -> None:
+    backend = Backend("never" if way == "checked" else way)
+    handle = backend.compile(HARM)
+    out = torch.zeros(4)
+    before = signal.signal(number, signal.default_int_handler)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
+    with observe(Observation(region(out), trace=way == "checked")) as seen:
+        handle.program(checked=way == "checked").library("spin")  # compiled before the time runs
+        timer.start()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                backend.launch(handle, "spin", 1, 1, (out,))
+            timer.join()
+            assert signal.getsignal(number) is signal.default_int_handler
+        finally:
+            signal.signal(number, before)
+        backend.launch(handle, "poke", 1, 1, (out, 2))
+    assert out.tolist() == [0, 0, 1, 0]
+    assert seen.events == []
 
 
 def test_smashed_memory_stays_in_the_child_process(backend: Backend) -> None:

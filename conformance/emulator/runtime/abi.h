@@ -43,7 +43,7 @@ struct emu_finding {
 enum { EMU_MAX_FINDINGS = 64, EMU_ROUNDS = 1 << 16, EMU_COMPARES = 1 << 17 };
 
 struct emu_report {
-  emu_u32 findings, stopped, float_atomics, failed;
+  emu_u32 findings, stopped, float_atomics, failed, interrupted;
   emu_u64 reads, writes, shared_reads, shared_writes, switches;
   struct emu_finding finding[EMU_MAX_FINDINGS];
 };

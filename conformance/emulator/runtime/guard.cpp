@@ -10,6 +10,7 @@
 
 namespace {
 const int CAUGHT[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+const double WALL = 15;  // of watchdog.py: a loaded machine may give a process a tenth of its time
 const double SECOND_LOOK = 0.05;  // after the deadline: what calls the runtime has stopped by itself until then
 
 struct sigaction previous[5];
@@ -17,6 +18,11 @@ stack_t previous_stack;
 alignas(64) char signal_stack[64 << 10];
 timer_t watchdog;
 bool overdue;
+
+// What asks a process to end ends a launch too, which Python would wait for before it looks at the signal.
+const int ASKED[] = {SIGINT, SIGTERM};
+struct sigaction asked_before[2];
+volatile sig_atomic_t interrupted, armed;
 
 void arm(double seconds) {
   itimerspec t{};
@@ -59,7 +65,7 @@ void on_deadline(int, siginfo_t *, void *context) {
   if (!overdue) {
     overdue = true;
     const u32 site = checking && last_site ? last_site : in_module(pc) ? u32(pc - module.low) + 1 : lanes[current].site;
-    record(EMU_HANG, current, site, 0, "still runs after the time limit of a launch");
+    if (!interrupted) record(EMU_HANG, current, site, 0, "still runs after the time limit of a launch");
     stopping = true;
     arm(SECOND_LOOK);
   } else if (in_module(pc)) {
@@ -68,6 +74,36 @@ void on_deadline(int, siginfo_t *, void *context) {
     arm(SECOND_LOOK);  // in a library, which may hold a lock
   }
 }
+
+bool handled(const struct sigaction &action) { return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN; }
+
+void on_interrupt(int signal, siginfo_t *info, void *context) {
+  interrupted = true;
+  if (armed) arm(1e-9);  // the thread of the launch, which need not be this one
+  const struct sigaction &before = asked_before[signal == SIGTERM];
+  if (before.sa_flags & SA_SIGINFO)
+    before.sa_sigaction(signal, info, context);
+  else
+    before.sa_handler(signal);
+}
+
+// Where somebody handles a signal that asks the process to end: for the time of a launch.
+struct Interruptible {
+  Interruptible() {
+    interrupted = false;
+    struct sigaction action{};
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    action.sa_sigaction = on_interrupt;
+    for (int i = 0; i < 2; i++) {
+      sigaction(ASKED[i], nullptr, &asked_before[i]);
+      if (handled(asked_before[i])) sigaction(ASKED[i], &action, nullptr);
+    }
+  }
+  ~Interruptible() {
+    for (int i = 0; i < 2; i++)
+      if (handled(asked_before[i])) sigaction(ASKED[i], &asked_before[i], nullptr);
+  }
+};
 
 struct Guarded {
   Guarded(double seconds) {
@@ -86,10 +122,13 @@ struct Guarded {
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = SIGRTMIN + 3;
     event._sigev_un._tid = pid_t(syscall(SYS_gettid));
-    timer_create(CLOCK_MONOTONIC, &event, &watchdog);
+    timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &watchdog);  // the time in which other processes run is no hang
     arm(seconds);
+    armed = true;
+    if (interrupted) arm(1e-9);
   }
   ~Guarded() {
+    armed = false;
     timer_delete(watchdog);
     for (int i = 0; i < 4; i++) sigaction(CAUGHT[i], &previous[i], nullptr);
     sigaction(SIGRTMIN + 3, &previous[4], nullptr);
@@ -117,6 +156,7 @@ void run_isolated(const emu_launch *c) {
     run_guarded(c);
     fflush(stdout);
     report->stopped = stopping;
+    report->interrupted = interrupted;
     memcpy(shared, report, sizeof *report);
     u8 *to = shared + sizeof *report;
     for (u32 i = 0; i < c->spaces; to += c->space[i++].bytes) memcpy(to, c->space[i].base, c->space[i].bytes);
@@ -124,12 +164,12 @@ void run_isolated(const emu_launch *c) {
   }
   int status = 0;
   timespec pause{0, 50000};
-  double left = c->seconds + 2;
+  double left = WALL * c->seconds + 2;
   while (waitpid(child, &status, WNOHANG) == 0) {
     nanosleep(&pause, nullptr);
     left -= double(pause.tv_nsec) * 1e-9;
     if (pause.tv_nsec < 2000000) pause.tv_nsec += pause.tv_nsec / 4;
-    if (left > 0) continue;
+    if (left > 0 && !interrupted) continue;
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     break;

@@ -58,7 +58,11 @@ extern "C" void emu_run(void (*entry)(void **), void **args, const emu_launch *c
   memset(hot, 0, sizeof hot);
   for (u32 i = 0; i < c->spaces; i++) add_space(c->space[i]);
   make_fibers();
-  c->isolated ? run_isolated(c) : run_guarded(c);
+  {
+    Interruptible signals;
+    c->isolated ? run_isolated(c) : run_guarded(c);
+    r->interrupted |= interrupted;
+  }
   if (cells_used > 1ull << 28) madvise(pool.cells, cells_used, MADV_DONTNEED);  // give 256 MiB and more back
   r->stopped = stopping;
   abandoned = stopping;
