@@ -3,7 +3,11 @@
 Importing chooses the runtime: without a CUDA device Triton kernels that are imported later are interpreted.
 """
 
-from conformance import runtime, shadows
+from conformance import startup
+
+startup.begin()
+
+from conformance import runtime, shadows  # noqa: E402 - seconds, in which Ctrl-C may come
 
 shadows.check()
 runtime.select()

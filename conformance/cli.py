@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from conformance import supervision
+from conformance import startup, supervision
 from conformance.device.policy import Isolate
 from conformance.errors import UNUSABLE, Unusable, clear_errors
 from conformance.given import (
@@ -43,8 +43,10 @@ def main(debug: bool) -> None:
     conformance check my_kernels.py:scale --against my_kernels.py:reference --example "torch.randn(4, 8)"
     conformance explain bounds
 
-    Exit codes: 0 nothing found, 1 an oracle objects, 2 wrong use or something is missing here.
+    Exit codes: 0 nothing found, 1 an oracle objects, 2 wrong use or something is missing here, 130 interrupted before
+    there was anything to keep.
     """
+    startup.end()
 
 
 @main.command("list")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from conformance.startup import INTERRUPTED
 from conformance.supervision import Leave
 
 UNUSABLE = 2
@@ -46,6 +47,11 @@ def clear_errors(command: Callable[..., None]) -> Callable[..., None]:
             raise Unusable(
                 f"what was given calls sys.exit({error.code!r}) at {last.filename}:{last.lineno}: nothing was judged"
             ) from error
+        except KeyboardInterrupt:
+            if debug:
+                raise
+            click.echo("interrupted", err=True)
+            raise Leave(INTERRUPTED) from None
         except OSError as error:
             if debug:
                 raise

@@ -106,8 +106,8 @@ def start(folder: Path, kernel: str, *more: str) -> subprocess.Popen[str]:
 
 
 def start_command(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """A command in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])}
+    """A command in a process of its own; modules in `first` take the place of those that are installed."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "first"), str(ROOT), *sys.path[1:]])}
     return subprocess.Popen(
         [sys.executable, "-m", "conformance", *arguments], cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -12,6 +12,7 @@ import pytest
 from commands import OPS, REFERENCE_THAT_EXITS, check, run, start, start_command
 
 from conformance.cli import FINDINGS, OK, UNUSABLE
+from conformance.startup import INTERRUPTED
 
 
 def test_a_kernel_that_ends_the_process_is_objected_to(folder: Path) -> None:
@@ -45,6 +46,31 @@ def test_an_interrupt_keeps_what_was_found(number: signal.Signals, folder: Path)
     assert document["reports"][0]["interrupted"]
     assert document["reports"][0]["results"][0]["examples"] > 0
     assert process.returncode in (FINDINGS, UNUSABLE)
+
+
+SLOW_IMPORT = """
+import pathlib, time
+
+pathlib.Path("running").touch()
+try:
+    time.sleep(600)
+except BaseException:  # as libraries have it
+    pass
+"""
+
+
+@pytest.mark.parametrize("file", ["first/torch.py", "slow_import.py"])
+def test_an_interrupt_of_an_import_ends_the_command_with_one_line(file: str, folder: Path) -> None:
+    (folder / "first").mkdir()
+    (folder / file).write_text(SLOW_IMPORT if "torch" in file else SLOW_IMPORT.partition("try:")[0] + "time.sleep(600)")
+    process = start_command(folder, "check", "slow_import.py:kernel", "--op", "cli_ops.py:double")
+    try:
+        wait_for(folder / "running")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, stdout, stderr) == (INTERRUPTED, "", "interrupted\n")
 
 
 HANGS = """
