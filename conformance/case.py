@@ -115,6 +115,11 @@ def run(
         coverage.count(call_of(drawn), trial.launched or ())
         return found
 
+    def ahead(calls: list[Any]) -> None:
+        if trial.remote is None:  # a child process makes its own
+            for drawn in calls:
+                call_of(drawn).prepare()
+
     try:
         exploration = explore(
             lane.draw(trial, dtype),
@@ -123,6 +128,7 @@ def run(
             seed=seed,
             target=trial.tightness.last if examples >= _CLIMBING else None,
             progress=progress,
+            ahead=ahead,
             shrink=xfail is None,  # nobody reads the call of a failure that is known
             stop_at_first=stop_at_first,
             clock=judge.clock,

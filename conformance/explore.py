@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
-import itertools
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -19,7 +18,7 @@ from hypothesis.errors import FlakyFailure, StopTest
 from hypothesis.internal.entropy import deterministic_PRNG
 from hypothesis.strategies import SearchStrategy
 
-from conformance.batches import BACKEND, Batch, Batches, Choices, Single, by_tables
+from conformance.batches import BACKEND, TOGETHER, Batch, Batches, Choices, Drawn, Single, by_tables
 from conformance.failures import ConformanceFailure
 from conformance.oracles.objection import Objection
 
@@ -85,6 +84,7 @@ def explore(
     seed: int,
     target: Callable[[], float | None] | None = None,
     progress: Callable[[], None] | None = None,
+    ahead: Callable[[list[Any]], None] = lambda calls: None,
     shrink: bool = True,
     stop_at_first: bool = False,
     clock: Callable[[], float] = time.process_time,
@@ -95,8 +95,9 @@ def explore(
 
     One failing property hides the others, since a test ends at its first exception. So the first pass only collects,
     and one more pass for each kind found starts from its call, shrinks that kind and ignores the rest. With
-    `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk. `clock` gives the
-    seconds that the calls have cost, where that is not the computing of this process.
+    `stop_at_first` the search ends at the first call with an objection, and nothing is shrunk. `ahead` is given the
+    calls that `check` will be given next, a few at a time. `clock` gives the seconds that the calls have cost, where
+    that is not the computing of this process.
     """
     result = Exploration()
     extra, until = 0 if stop_at_first else _AFTER_FIRST, math.inf
@@ -104,12 +105,18 @@ def explore(
     choices: dict[Kind, Choices] = {}
     broken: list[Exception] = []
 
+    def left() -> int:
+        return examples - result.examples
+
+    def fresh(batch: Batch) -> Iterator[Drawn]:
+        for start in range(0, len(batch), TOGETHER):
+            together = _unseen(batch[start : start + TOGETHER], seen)
+            ahead([call for call, _ in together[: left()]])
+            yield from together
+
     def collect(batch: Batch) -> None:
         nonlocal extra, until
-        for call, drawn in batch:
-            if call in seen:
-                continue
-            seen.add(call)
+        for call, drawn in fresh(batch):
             if result.found:
                 extra -= 1
             try:
@@ -132,12 +139,12 @@ def explore(
 
     try:
         with contextlib.suppress(_Enough), _rare_collections():
-            if target is None and (batches := by_tables(strategy, seed)) is not None:
+            if target is None and (batches := by_tables(strategy, seed, left, _DRAWS * examples)) is not None:
                 with deterministic_PRNG():  # for launchers that ask Python or NumPy for random numbers
-                    for batch in itertools.islice(batches, _DRAWS * examples):
+                    for batch in batches:
                         collect(batch)
             elif target is None:
-                calls = Batches(strategy, lambda: examples - result.examples)
+                calls = Batches(strategy, left)
                 _run(calls, collect, _settings(examples, Phase.generate, backend=BACKEND), seed)
             else:  # a climb changes a choice at a time, and takes one call a time
                 settings = _settings(examples, Phase.generate, Phase.target)
@@ -150,6 +157,17 @@ def explore(
     except KeyboardInterrupt:
         result.interrupted = True
     return result
+
+
+def _unseen(batch: Batch, seen: set[Hashable]) -> list[Drawn]:
+    """The first of each call that is not in `seen`, where it is from then on."""
+    unseen = []
+    for drawn in batch:
+        before = len(seen)
+        seen.add(drawn[0])  # without asking first: the hash of a call is made of all that describes its tensors
+        if len(seen) > before:
+            unseen.append(drawn)
+    return unseen
 
 
 @contextlib.contextmanager

@@ -53,6 +53,11 @@ class Call:
         """The arguments that are tensors, by name."""
         return {name: value for name, value in self.arguments if isinstance(value, TensorDescription)}
 
+    def prepare(self) -> None:
+        """Make the values of the tensors now and keep those of the last few calls, for whoever asks for them next."""
+        for tensor in self.tensors.values():
+            tensor.values.prepare(tensor.shape, tensor.dtype)
+
     def build(self, device: str | torch.device = "cpu") -> dict[str, Any]:
         """The arguments by name, each tensor built in a storage of its own."""
         return {

@@ -58,6 +58,11 @@ class Values:
             return _fill(self, shape, dtype)
         return _filled(self, shape, dtype)
 
+    def prepare(self, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        """Make the tensor of `shared`, where it is small enough to be kept until that is called."""
+        if math.prod(shape) <= _KEPT:
+            _filled(self, shape, dtype)
+
     @classmethod
     def literal(cls, tensor: torch.Tensor, domain: Domain = REAL) -> Values:
         """The values of a tensor of few elements: zeros, ones, or its numbers.
@@ -144,7 +149,8 @@ def _fill(values: Values, shape: tuple[int, ...], dtype: torch.dtype) -> torch.T
     return made if cut == shape else made.expand(shape).contiguous()
 
 
-_filled = functools.lru_cache(maxsize=128)(_fill)
+# the tensors of sixteen calls, which are made together, and of what oracles make of them
+_filled = functools.lru_cache(maxsize=256)(_fill)
 
 # (pattern, distribution, pins, weight). The weights of the distributions are those measured to find planted faults
 # soonest; three simple patterns and a few pins are what a counterexample shrinks to.

@@ -2,6 +2,7 @@
 
 from hypothesis import strategies as st
 
+import strategies as kst
 from conformance.explore import explore
 from conformance.failures import AccuracyFailure, BoundsFailure, WrittenFailure
 from conformance.oracles.objection import Objection
@@ -41,6 +42,21 @@ def test_the_same_seed_judges_the_same_calls():
         runs.append(calls)
 
     assert runs[0] == runs[1] != runs[2]
+
+
+def test_each_call_is_announced_once_and_before_it_is_judged():
+    for strategy in (kst.choices(*range(200)), st.integers()):
+        announced, judged = [], []
+
+        def check(n, announced=announced, judged=judged):
+            assert n in announced
+            judged.append(n)
+            return []
+
+        explore(strategy, check, examples=50, seed=0, ahead=announced.extend)
+
+        assert announced == judged
+        assert len(set(judged)) == 50
 
 
 def test_an_interrupt_ends_the_search_and_keeps_what_was_found():

@@ -27,16 +27,19 @@ class Coverage:
     """Counts of calls by dimension and class of the input space."""
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._calls: list[tuple[Call, Sequence[Geometry]]] = []
 
     def count(self, call: Call, geometry: Sequence[Geometry] = ()) -> None:
         """Count a call and the launches that it made."""
-        self._counts.update(_classes(call, geometry))
+        self._calls.append((call, geometry))  # classified at the end, all together: in between launches it costs thrice
 
     def counts(self) -> dict[str, dict[str, int]]:
         """The number of calls by dimension and class, as `CaseResult.coverage` holds them."""
+        numbers: Counter[tuple[str, str]] = Counter()
+        for call, geometry in self._calls:
+            numbers.update(_classes(call, geometry))
         found: dict[str, dict[str, int]] = {}
-        for (dimension, name), number in self._counts.items():
+        for (dimension, name), number in numbers.items():
             found.setdefault(dimension, {})[name] = number
         return found
 

@@ -6,6 +6,7 @@ from hypothesis.errors import InvalidArgument
 from strategy_verbs import find_any, minimal, sample
 
 import strategies as kst
+from strategies import fills
 from strategies.values import LANES, pins_menu
 
 REALS = (*kst.FLOATS, *kst.FLOAT8S)
@@ -32,6 +33,14 @@ def test_seeds_give_different_data(name):
 
     assert not torch.equal(first, second)
     assert first.unique().numel() > 100
+
+
+def test_what_is_prepared_is_not_made_again(monkeypatch):
+    x = kst.TensorDescription((3, 4), torch.float32, values=kst.Values("random", "normal", 11))
+    kst.Call((("x", x), ("n", 4))).prepare()
+    monkeypatch.setattr(fills, "tensor", None)
+
+    assert x.values.shared(x.shape, x.dtype).shape == (3, 4)
 
 
 def test_a_fill_belongs_to_its_caller():
