@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from strategies.choices import refuse, weighted
@@ -19,6 +20,7 @@ CONTIGUOUS = ("contiguous",)
 WRITABLE = tuple(kind for kind in LAYOUTS if kind != "expanded")
 #: Offsets of at least 2**31 elements; never drawn by default, since the storage is at least 2 GiB of address space.
 HUGE = "huge"
+_ORDER = (*LAYOUTS, HUGE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,41 +85,45 @@ def layout(shape: Shape, strides: tuple[int, ...], offset: int = 0) -> Layout:
         raise refuse("strides", strides, f"give one stride for each axis of the shape {shape}")
     if offset < 0 or min(strides, default=0) < 0:
         raise refuse("strides", (strides, offset), "PyTorch has no negative strides or offsets")
-    empty = 0 in shape
-    reach = 0 if empty else 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    return Layout(_kinds(shape, strides, offset), tuple(strides), offset, offset + reach)
+    return _named(shape, tuple(strides), offset, dense_strides(shape))
 
 
-def _kinds(shape: Shape, strides: tuple[int, ...], offset: int) -> tuple[str, ...]:
-    found = set()
-    if offset:
-        found.add("offset")
-    dense = dense_strides(shape)
-    if strides == dense and math.prod(shape) <= 2**31:
-        return ("offset",) if offset else CONTIGUOUS  # the usual case
-    if 0 not in shape:
-        if any(n == 1 and s != d for n, s, d in zip(shape, strides, dense, strict=True)):
-            found.add("odd_ones")
-        if any(n > 1 and s == 0 for n, s in zip(shape, strides, strict=True)):
+def _named(shape: Shape, strides: tuple[int, ...], offset: int, dense: tuple[int, ...]) -> Layout:
+    elements = math.prod(shape)
+    if not elements or (strides == dense and elements <= 2**31):  # the usual case
+        return Layout(("offset",) if offset else CONTIGUOUS, strides, offset, offset + elements)
+    found = {"offset"} if offset else set()
+    walk = []
+    last = 0  # the element furthest from the first one
+    for axis, (size, stride, packed) in enumerate(zip(shape, strides, dense, strict=True)):
+        last += (size - 1) * stride
+        if size == 1:
+            if stride != packed:
+                found.add("odd_ones")
+        elif stride == 0:
             found.add("expanded")
-        walk = [(s, n, axis) for axis, (n, s) in enumerate(zip(shape, strides, strict=True)) if n > 1 and s > 0]
-        inner_first = sorted(walk, key=lambda item: (item[0], -item[2]))
-        order = [axis for _, _, axis in reversed(inner_first)]
-        turned = order != sorted(order)
-        if turned:
-            swapped = sorted(order)
-            swapped[-2:] = reversed(swapped[-2:])
-            found.add("transposed" if order == swapped else "permuted")
-        step = 1
-        for position, (stride, size, axis) in enumerate(inner_first):
-            if stride != step:
-                # a column (n, 1) with gaps is row-padded: its last stride is still 1
-                innermost = position == 0 and (turned or axis == len(shape) - 1)
-                found.add("sliced" if innermost else "padded")
-            step = stride * size
-        if sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) >= 2**31:
-            found.add(HUGE)
-    return tuple(kind for kind in (*LAYOUTS, HUGE) if kind in found) or CONTIGUOUS
+        else:
+            walk.append((stride, -axis, size))
+    if last >= 2**31:
+        found.add(HUGE)
+    found.update(_walked(sorted(walk), len(shape)))
+    kinds = tuple([kind for kind in _ORDER if kind in found])
+    return Layout(kinds or CONTIGUOUS, strides, offset, offset + last + 1)
+
+
+def _walked(inner_first: list[tuple[int, int, int]], rank: int) -> Iterator[str]:
+    """The kinds that show in how the axes follow each other in memory: (stride, -axis, size) of each that moves."""
+    order = [-axis for _, axis, _ in reversed(inner_first)]
+    usual = sorted(order)
+    turned = order != usual
+    if turned:
+        yield "transposed" if order == [*usual[:-2], usual[-1], usual[-2]] else "permuted"
+    step = 1
+    for position, (stride, axis, size) in enumerate(inner_first):
+        if stride != step:
+            # a column (n, 1) with gaps is row-padded: its last stride is still 1
+            yield "sliced" if position == 0 and (turned or -axis == rank - 1) else "padded"
+        step = stride * size
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -144,6 +150,13 @@ class Plan:
     within: tuple[str, ...] = LAYOUTS
     every: bool = False
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether nothing but the offset differs from a dense tensor."""
+        return (
+            self.step == self.align == 1 and not self.order and not self.pad and not self.ones and self.expand is None
+        )
+
     def layout(self, shape: Shape) -> Layout:
         """The layout of a tensor of `shape`; the dense one where the plan makes no difference to it."""
         return _realized(self, shape)
@@ -151,8 +164,9 @@ class Plan:
 
 @functools.lru_cache(maxsize=8192)
 def _realized(plan: Plan, shape: Shape) -> Layout:
-    if 0 in shape:
-        return layout(shape, dense_strides(shape), plan.offset)
+    dense = dense_strides(shape)
+    if 0 in shape or plan.is_dense:
+        return _named(shape, dense, plan.offset, dense)
     rank = len(shape)
     axes = list(range(rank))
     if plan.order == "swap" and rank > 1:
@@ -176,13 +190,12 @@ def _realized(plan: Plan, shape: Shape) -> Layout:
         step *= shape[axis]
         if rank > 1 and (position == 0 or plan.every):
             step = -(-(step + plan.pad) // plan.align) * plan.align
-    dense = dense_strides(shape)
     for axis, size in enumerate(shape):
         if size == 1:
             # dense unless asked for: odd strides of size-1 axes are a kind of their own
             strides[axis] = plan.ones or dense[axis]
-    made = layout(shape, tuple(strides), plan.offset)
-    return made if set(made.kinds) <= set(plan.within) else layout(shape, dense)
+    made = _named(shape, tuple(strides), plan.offset, dense)
+    return made if set(plan.within).issuperset(made.kinds) else _named(shape, dense, 0, dense)
 
 
 # (plan, weight). Offsets: 1 and 3 elements break the 16-byte alignment that Triton and vectorized loads rely on for
