@@ -320,12 +320,14 @@ def soak(minutes: float, jobs: int | None, seed: int | None, json_path: str | No
     from conformance.session import Session
 
     runtime.select()
+    jobs = jobs or os.cpu_count() or 1
+    seed = soaking.new_seed() if seed is None else seed
+    click.echo(f"soaking for {minutes:g} minutes in {jobs} process{'es' * (jobs > 1)}, from seed {seed}", err=True)
     with Session() as session:
 
         def progress(name: str, so_far: soaking.Soak) -> None:
             session.progress(name, so_far.examples)
 
-        jobs = jobs or os.cpu_count() or 1
         if jobs == 1:
             done = soaking.soak(60 * minutes, seed=seed, progress=progress)
         else:

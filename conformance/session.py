@@ -31,14 +31,16 @@ from conformance.runtime import ConformanceWarning
 from conformance.targets import needs_device
 
 MOST_LINES = 3  # of the kernel's own output
-# Between two lines of progress in a log file: often enough to see that it goes on, and an hour fits on two screens.
-LINE_SECONDS = 30.0
+# Until the first line of progress in a log file, and at most between two: soon enough to see that it goes on, and an
+# hour fits on two screens.
+FIRST_SECONDS, LINE_SECONDS = 5.0, 30.0
 
 
 class Session:
     """Runs a check with progress on standard error, and what the kernel prints kept apart.
 
-    On a terminal progress is a bar, elsewhere a line every half minute. SIGTERM interrupts as Ctrl-C does.
+    On a terminal progress is a bar, elsewhere a line after five seconds, and then after twice the time up to one every
+    half minute. SIGTERM interrupts as Ctrl-C does.
     """
 
     def __init__(self) -> None:
@@ -54,7 +56,8 @@ class Session:
             *columns, TimeElapsedColumn(), console=self._console, transient=True, disable=not self._terminal
         )
         self._task = self._bar.add_task("starting", total=None)
-        self._started = self._line = time.monotonic()
+        self._started = time.monotonic()
+        self._line = self._started + FIRST_SECONDS
         self._printed = io.StringIO()
         self._warnings: list[warnings.WarningMessage] = []
         self._stack = contextlib.ExitStack()
@@ -83,8 +86,8 @@ class Session:
             self._bar.update(self._task, description=test_id, completed=done)
             return
         now = time.monotonic()
-        if now - self._line >= LINE_SECONDS:
-            self._line = now
+        if now >= self._line:
+            self._line = now + min(now - self._started, LINE_SECONDS)
             print(f"{now - self._started:.0f} s: {test_id}, {done:,} examples", file=self._console.file, flush=True)
 
     def show(self, report: Report, findings: Path, json_path: str | None, again: Sequence[str] = ()) -> None:

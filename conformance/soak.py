@@ -107,6 +107,11 @@ def _modules() -> Iterator[Any]:
             yield importlib.import_module(f"conformance.{module.name}")
 
 
+def new_seed() -> int:
+    """A random seed for the first round."""
+    return random.SystemRandom().randrange(2**31)
+
+
 def soak(
     seconds: float, *, seed: int | None = None, examples: int = EXAMPLES, progress: Progress | None = None
 ) -> Soak:
@@ -116,7 +121,7 @@ def soak(
     test id that an oracle has objected to is not judged again.
     """
     todo = items()
-    first = random.SystemRandom().randrange(2**31) if seed is None else seed
+    first = new_seed() if seed is None else seed
     done = Soak(first, len(todo))
     started = time.perf_counter()
     try:
@@ -160,18 +165,23 @@ class _Process:
         self._process: BaseProcess = context.Process(
             target=_serve, args=(theirs, kind, seconds, seed, examples), daemon=True
         )
+        # its own from its first moment: a terminal sends Ctrl-C to all, and the one that started this asks to stop
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._process.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.at = "its start"
+        self.stopped = False
         self.done = Soak(seed, 0)
 
     def take(self) -> bool:
         """Take the next message; False where none will come."""
         try:
             message = self.connection.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             self._process.join()
-            self.done.lost.append(f"a process ended with status {self._process.exitcode} in {self.at}")
+            if not self.stopped:
+                self.done.lost.append(f"a process ended with status {self._process.exitcode} in {self.at}")
             return False
         if isinstance(message, Soak):
             self.done = message
@@ -181,6 +191,7 @@ class _Process:
 
     def stop(self) -> None:
         """Ask the process to end after the test id that it is at."""
+        self.stopped = True
         try:
             self.connection.send("stop")
         except OSError:
@@ -189,7 +200,7 @@ class _Process:
 
 def _serve(parent: Connection, kind: tuple[runtime.Runtime, bool], seconds: float, seed: int, examples: int) -> None:
     """The work of one process: soak, and send the counts after each test id and at the end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the one that started this asks to stop
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # which may be sent to all as well
     torch.set_num_threads(1)
     runtime.select(kind[0], stock=kind[1])
 
@@ -210,7 +221,7 @@ def soak_in_parallel(
     progress: Progress | None = None,
 ) -> Soak:
     """The counts of that many processes together, each of which soaks with seeds of its own; see `soak`."""
-    first = random.SystemRandom().randrange(2**31) if seed is None else seed
+    first = new_seed() if seed is None else seed
     started = time.perf_counter()
     processes = [_Process(seconds, first + k * _SEEDS_APART, examples) for k in range(jobs)]
     waiting = {process.connection: process for process in processes}

@@ -119,15 +119,47 @@ def test_an_interrupt_asks_the_processes_to_stop_and_keeps_their_counts(monkeypa
     assert (done.examples, done.interrupted, done.lost) == (8, True, [])
 
 
+def is_asked_and_leaves(parent: Connection, kind: object, seconds: float, seed: int, examples: int) -> None:
+    parent.send(("an id", Soak(seed, items=3, examples=7)))
+    parent.recv()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_process_that_ends_once_it_is_asked_to_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(at: str, so_far: Soak) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(soak, "_serve", is_asked_and_leaves)
+    done = soak.soak_in_parallel(60.0, 1, seed=5, progress=interrupt)
+    assert (done.examples, done.interrupted, done.lost) == (7, True, [])
+
+
+def interrupts_itself(parent: Connection, kind: object, seconds: float, seed: int, examples: int) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    parent.send(Soak(seed, items=3, examples=7))
+
+
+def test_ctrl_c_reaches_the_one_that_started_the_processes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "_serve", interrupts_itself)
+    done = soak.soak_in_parallel(60.0, 1, seed=5)
+    assert (done.examples, done.interrupted, done.lost) == (7, False, [])
+
+
+def test_what_is_soaked_and_from_which_seed_is_said_before_anything_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "items", lambda: items(interrupts))
+    result = CliRunner().invoke(main, ["soak", "--minutes", "0.1", "--jobs", "1", "--seed", "5"])
+    assert result.stderr.startswith("soaking for 0.1 minutes in 1 process, from seed 5\n")
+
+
 def test_a_process_sends_what_it_counted_and_stops_when_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "items", lambda: items(right))
-    handler = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGTERM)
     ours, theirs = multiprocessing.Pipe()
     ours.send("stop")
     try:
         soak._serve(theirs, ("interpret", False), 60.0, 5, 10)
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGTERM, handler)
     name, so_far = ours.recv()
     assert (name.rpartition("[")[2], so_far.seed) == ("any-launch]", 5)
     assert ours.recv().interrupted
