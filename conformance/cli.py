@@ -17,6 +17,7 @@ from conformance import startup, supervision
 from conformance.device.policy import Isolate
 from conformance.errors import UNUSABLE, Unusable, clear_errors
 from conformance.given import (
+    Output,
     find_dtype,
     find_op,
     found_kernel,
@@ -80,9 +81,7 @@ def list_(what: str) -> None:
     "--dtype", "dtypes", multiple=True, metavar="DTYPE", help="Only this dtype, such as `float16`; repeatable."
 )
 @click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, such as `dot=tf32`.")
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help="Write the results; - is stdout."
-)
+@click.option("--json", "json_path", type=Output(allow_dash=True), help="Write the results; - is stdout.")
 @click.option("--findings", type=click.Path(file_okay=False), default=".conformance/findings", show_default=True,
               help="Where findings are saved.")  # fmt: skip
 @click.option(
@@ -141,7 +140,7 @@ def check(
 )
 @click.option("--promise", "promises", multiple=True, metavar="NAME=VALUE", help="A promise, as `check` takes it.")
 @click.option("--equivalents", type=click.Path(exists=True, dir_okay=False), help="JSON: file to edit to reason.")
-@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write every verdict.")
+@click.option("--json", "json_path", type=Output(), help="Write every verdict.")
 @clear_errors
 def mutate(
     target: str, op_name: str, examples: int, seed: int, sample: int | None, jobs: int | None, seconds: float,
@@ -220,7 +219,7 @@ def replay(
 @main.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option(
-    "-o", "--output", default="report.html", show_default=True, type=click.Path(dir_okay=False),
+    "-o", "--output", default="report.html", show_default=True, type=Output(),
     help="The page: Markdown where the name ends in .md, else HTML.",
 )  # fmt: skip
 @clear_errors
@@ -259,7 +258,7 @@ def doctor() -> None:
 
 @main.command()
 @click.argument("name", type=click.Choice(BENCHES))
-@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write the measurements.")
+@click.option("--json", "json_path", type=Output(), help="Write the measurements.")
 @click.option("--launches", type=click.IntRange(1), help="With numerics: how many launches are judged.")
 @click.option(
     "--identity",
@@ -305,7 +304,7 @@ def bench(name: str, json_path: str | None, launches: int | None, identity: int 
 @click.option("--minutes", default=30.0, show_default=True, type=click.FloatRange(0, min_open=True), help="How long.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes side by side; by default one for each core.")
 @click.option("--seed", type=int, help="Of the first round; by default a new one, which is printed.")
-@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Add the counts to this list of runs.")
+@click.option("--json", "json_path", type=Output(), help="Add the counts to this list of runs.")
 @click.option("--findings", type=click.Path(file_okay=False), default=".conformance/findings", show_default=True,
               help="Where findings are saved.")  # fmt: skip
 @clear_errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from conformance.errors import Unusable
+from conformance.report.documents import missing_folder
 
 if TYPE_CHECKING:
     from conformance.failures import Finding
+
+
+class Output(click.Path):
+    """A file that a command writes at its end; the folder must be there at the start."""
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(dir_okay=False, allow_dash=allow_dash)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path.
+
+        Raises:
+            Unusable: its folder is missing.
+        """
+        path = os.fsdecode(super().convert(value, param, ctx))
+        if missing := missing_folder(path):
+            raise Unusable(f"{path}: {missing}")
+        return path
 
 
 def found_kernel(finding: Finding) -> Any:

@@ -12,6 +12,7 @@ from conformance import profiles, runtime
 from conformance.device import policy, sanitizer, watch
 from conformance.failures import ConformanceFailure, Objections
 from conformance.report import collection
+from conformance.report.documents import missing_folder
 from conformance.report.records import Report, save_findings
 from conformance.report.summary import header_line, summary_lines
 from conformance.report.trust import mistrusted
@@ -82,6 +83,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Choose runtime and profile; both must stand before test modules import kernels."""
+    path = config.getoption("--conformance-json")
+    if path and (missing := missing_folder(path)):
+        raise pytest.UsageError(f"--conformance-json {path}: {missing}")
     try:
         runtime.select(config.getoption("--conformance-runtime"), stock=config.getoption("--stock-interpreter"))
         profiles.select(

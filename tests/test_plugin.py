@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from conformance.report import read_results
 
 TESTS = """
@@ -27,6 +29,23 @@ def killed(x):
 test_1 = double.conformance(off_by_one, oracles=["launch"])
 test_2 = double.conformance(killed, oracles=["launch"])
 """
+
+
+def test_results_in_a_folder_that_is_not_there_are_refused_before_any_test_runs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "conformance.plugin"]
+    done = subprocess.run(
+        [*command, "--conformance-json=no/such/results.json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr.endswith(
+        "--conformance-json no/such/results.json: there is no folder no/such: make it first\n\n"
+    )
+    assert not (tmp_path / "no").exists()
 
 
 def test_what_a_killed_worker_had_found_is_not_lost(tmp_path: Path) -> None:

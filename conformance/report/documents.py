@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -18,6 +19,16 @@ def schema() -> dict[str, Any]:
     return document
 
 
+def missing_folder(path: str | Path) -> str:
+    """Which folder has to be made before the file can be written, in a sentence; "" where none has.
+
+    >>> missing_folder("results.json"), missing_folder("no_such/results.json")
+    ('', 'there is no folder no_such: make it first')
+    """
+    folder = Path(path).parent
+    return "" if folder.is_dir() else f"there is no folder {folder}: make it first"
+
+
 def write_json(path: str | Path, document: Any) -> Path:
     """The path, after the document was written there as `write_text` does it."""
     return write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
@@ -31,9 +42,11 @@ def write_text(path: str | Path, text: str) -> Path:
     is written to, and so is what /dev/stdout stands for.
 
     Raises:
-        OSError: it cannot be written; the error names the path that was asked for.
+        OSError: it cannot be written; the error names the path that was asked for. No folder is made for it.
     """
     path = Path(path)
+    if missing := missing_folder(path):
+        raise FileNotFoundError(errno.ENOENT, missing, str(path))
     try:
         if (path.exists() and not path.is_file()) or str(path.parent) in ("/dev", "/dev/fd", "/proc/self/fd"):
             with path.open("a", encoding="utf-8") as stream:  # keeps what standard output wrote to a file before
@@ -46,7 +59,6 @@ def write_text(path: str | Path, text: str) -> Path:
 
 
 def _replace(target: Path, text: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:

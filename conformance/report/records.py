@@ -204,6 +204,7 @@ def finding_name(finding: Finding) -> str:
 
 def save_finding(finding: Finding, directory: str | Path = FINDINGS) -> Path:
     """The path of the JSON file that now holds the finding; `directory` is made where it does not exist."""
+    Path(directory).mkdir(parents=True, exist_ok=True)
     return write_json(Path(directory) / finding_name(finding), {"schema": SCHEMA, "finding": encode(finding)})
 
 

@@ -76,6 +76,11 @@ def ends_the_process(x):
 def raises(x):
     raise KeyError("no such block")
 
+def takes_a_folder_away(x):
+    if os.path.isdir("results"):
+        os.rmdir("results")
+    return wrong(x)
+
 def slow(x):
     open("running", "w").close()
     time.sleep(0.01)

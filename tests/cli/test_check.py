@@ -40,11 +40,11 @@ def test_findings_that_cannot_be_saved_are_shown_and_in_the_results(folder: Path
 
 
 def test_results_that_cannot_be_written_do_not_hide_the_findings(folder: Path) -> None:
-    (folder / "file").write_text("")
-    result = check("wrong", "--json", "file/results.json")
+    (folder / "results").mkdir()
+    result = check("takes_a_folder_away", "--json", "results/results.json")
     assert result.exit_code == UNUSABLE
     assert "Worst element" in result.stdout
-    assert "Error: file/results.json: " in result.stderr
+    assert result.stderr.endswith("Error: results/results.json: there is no folder results: make it first\n")
 
 
 def test_pytest_ends_with_a_warning_where_findings_cannot_be_saved(folder: Path) -> None:

@@ -28,6 +28,27 @@ def test_results_become_a_page(folder: Path) -> None:
     assert "cli_kernels.right" in page
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "one.json", "-o", "no/such/out"),
+        ("check", "cli_kernels.py:right", "--op", "cli_ops.py:double", "--json", "no/such/out"),
+        ("mutate", "cli_kernels.py:right", "--op", "cli_ops.py:double", "--json", "no/such/out"),
+        ("soak", "--json", "no/such/out"),
+        ("bench", "numerics", "--json", "no/such/out"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_an_output_in_a_folder_that_is_not_there_is_refused_before_anything_runs(
+    command: tuple[str, ...], folder: Path
+) -> None:
+    (folder / "one.json").write_text('{"schema": 1, "reports": []}')
+    result = run(*command)
+    assert result.exit_code == UNUSABLE
+    assert result.output == "Error: no/such/out: there is no folder no/such: make it first\n"
+    assert not (folder / "no").exists()
+
+
 def test_every_oracle_is_explained() -> None:
     for oracle in ORACLES:
         result = run("explain", oracle)
