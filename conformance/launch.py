@@ -103,6 +103,8 @@ def keyword_names(function: Callable[..., Any], names: tuple[str, ...]) -> froze
 def invoke(function: Callable[..., Any], arguments: Mapping[str, Any], meta: Sequence[tuple[str, Any]] = ()) -> Any:
     """What the function returns for the arguments in the op's order, keyword-only ones by keyword."""
     keywords = keyword_names(function, tuple(arguments))
+    if not keywords and not meta:
+        return function(*arguments.values())
     positional = [value for name, value in arguments.items() if name not in keywords]
     return function(*positional, **{name: arguments[name] for name in arguments if name in keywords}, **dict(meta))
 

@@ -23,7 +23,9 @@ LOG2E = math.log2(math.e)
 # 1.44269502..., rounded up
 LOG2E_ERROR = abs(float(np.float32(LOG2E)) - LOG2E) / LOG2E * 1.01
 
-_EXPONENT = np.int64(0x7FF0000000000000)
+# an array, and types as NumPy keeps them: a scalar and a class are first made into those, at a third of the cost
+_EXPONENT = np.array(0x7FF0000000000000, np.int64)
+_INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
 def power_below(x: Array) -> Array:
@@ -32,7 +34,7 @@ def power_below(x: Array) -> Array:
     Half a unit in the last place of a format with unit roundoff u is `u * power_below(x)`: tighter than `u * |x|` by
     up to a factor of two, and cheaper, since it is one mask of the bits.
     """
-    return (x.view(np.int64) & _EXPONENT).view(np.float64)
+    return (x.view(_INT64) & _EXPONENT).view(_FLOAT64)
 
 
 def power_below_long(x: Array) -> Array:
@@ -40,6 +42,19 @@ def power_below_long(x: Array) -> Array:
     _, exponent = np.frexp(x)
     power = np.ldexp(np.longdouble(0.5), exponent)
     return np.where(np.isfinite(x), np.where(x == 0, 0, power), np.inf).astype(np.longdouble)
+
+
+def peak(size: Array) -> Any:
+    """The largest element of an array that is nowhere negative: NaN if one is, 0 if there is none.
+
+    By its index: of the few elements that most arrays have, NumPy finds that in a third of the time of a reduction.
+    """
+    return size.item(size.argmax()) if size.size else 0.0
+
+
+def trough(x: Array) -> Any:
+    """The smallest element of an array: NaN if one is, infinity if there is none."""
+    return x.item(x.argmin()) if x.size else math.inf
 
 
 class Context:
@@ -58,6 +73,7 @@ class Context:
         extended = double and np.finfo(np.longdouble).nmant > 52
         self.real: type[np.floating[Any]] = np.longdouble if extended else np.float64
         self.power: Callable[[Array], Array] = power_below_long if extended else power_below
+        self.eps = float(np.finfo(self.real).eps)
         self.unit = form.unit
         # covers the rounding of the midpoint: 2**-52 against 2**-24, or 2**-63 against 2**-53
         self.u = form.unit * (1 + (2.0**-8 if extended else 1.0 if double else 2.0**-26))
@@ -106,7 +122,7 @@ class Context:
 
     def root_error(self, root: Array) -> Array:
         """Largest error of a square root whose exact value is `root`."""
-        return np.asarray(root * self.root_relative if self.root_relative else self.power(root) * self.ulps["sqrt"])
+        return root * self.root_relative if self.root_relative else self.power(root) * self.ulps["sqrt"]
 
     def gamma(self, h: int, u: float) -> float:
         """Higham's gamma: the relative growth of `h` roundings of unit `u` (inf where the bound says nothing)."""
@@ -114,7 +130,7 @@ class Context:
 
     def finite(self, reach: Array) -> bool:
         """True if every magnitude (NaN counts as infinite) is below the largest of the compute dtype."""
-        return not reach.size or bool(np.maximum.reduce(reach, axis=None) < self.largest)
+        return bool(peak(reach) < self.largest)
 
     def note(self, name: str) -> None:
         """Record that operation `name` has no proven bound."""
@@ -123,11 +139,12 @@ class Context:
 
     def constant(self, value: float) -> tuple[Array, Array | None]:
         """A Python number as midpoint and radius: the kernel may hold it in the compute dtype."""
-        mid = np.asarray(value, dtype=self.real)
-        if self.native is None or not math.isfinite(value):
+        number = float(value)  # a scalar's own arithmetic carries radii along
+        mid = np.asarray(number, dtype=self.real)
+        if self.native is None or not math.isfinite(number):
             return mid, None
         # a host that computes a scalar rounds it once, a kernel that computes it rounds at each step
-        radius = max(abs(float(self.native(value)) - value), value.radius if isinstance(value, Scalar) else 0.0)
+        radius = max(abs(float(self.native(number)) - number), value.radius if isinstance(value, Scalar) else 0.0)
         return mid, np.asarray(radius, dtype=self.real) if radius else None
 
 

@@ -285,16 +285,15 @@ def handle(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if any(map(_has_float, args)) or (kwargs and any(map(_has_float, kwargs.values()))):
         rule = RULES.get(name)
         if rule is None and name == "embedding":
-            first = args[0]
-            rule = movement.embedding if not _has_float(first) else movement.embedding_method
+            rule = movement.embedding if not _has_float(args[0]) else movement.embedding_method
         if rule is None:
             return _unruled(function, name, args, kwargs)
+        if not kwargs:
+            return rule(*args)
         out = kwargs.pop("out", None)
-        if "input" in kwargs:
-            args = (kwargs.pop("input"), *args)
-        for python_name in ("self", "tensor"):
-            if python_name in kwargs:
-                args = (kwargs.pop(python_name), *args)
+        for first in ("input", "self", "tensor"):
+            if first in kwargs:
+                args = (kwargs.pop(first), *args)
         if kwargs.pop("layout", None) is not None or "device" in kwargs or "memory_format" in kwargs:
             kwargs = {k: v for k, v in kwargs.items() if k not in ("device", "memory_format", "pin_memory")}
         result = rule(*args, **kwargs)
@@ -324,6 +323,10 @@ class BallMode(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         return handle(func, args, kwargs or {})
+
+
+# it holds nothing: one is enough
+BALL_MODE = BallMode()
 
 
 def opened(c: Context) -> Context:

@@ -11,7 +11,7 @@ import torch
 
 from conformance.accuracy import LOG_NEAR_ONE
 from conformance.balls import arithmetic, comparisons
-from conformance.balls.context import CURRENT, LOG2E, Array, Context
+from conformance.balls.context import CURRENT, LOG2E, Array, Context, peak, trough
 from conformance.balls.rounding import extent, rounded, specials, total
 from conformance.balls.tensor import BallTensor, operand
 
@@ -45,8 +45,9 @@ def exponent_error(c: Context, mid: Array, rad: Array | None) -> Array | None:
 
 def growth(argument: Array) -> Array:
     """exp(argument) - 1, from above and cheaply: a + a*a for a <= 1."""
-    out: Array = argument + argument * argument
-    if argument.size and not np.maximum.reduce(argument, axis=None) <= 1:
+    out: Array = argument * argument
+    out += argument
+    if not peak(argument) <= 1:
         out = np.where(np.isnan(argument), np.inf, np.expm1(np.minimum(argument, 700.0)))
     return out
 
@@ -174,7 +175,10 @@ def root_spread(c: Context, root: Array, mid: Array, rad: Array | None) -> Array
     """How far the square root of an operand within `mid` +- `rad` is from `root`."""
     spread: Array | None = None
     if rad is not None:
-        low = np.sqrt(np.maximum(mid - rad, 0))
+        least = mid - rad
+        if trough(least) >= c.tiny:
+            return np.asarray(rad / (root + np.sqrt(least)))
+        low = np.sqrt(np.maximum(least, 0))
         spread = np.where(rad > 0, rad / np.maximum(root + low, c.tiny), 0)
         spread = np.where(mid + rad < 0, 0, np.where(np.isnan(spread), np.inf, spread))
     if c.flush:
@@ -200,12 +204,18 @@ def reciprocal_root(c: Context, mid: Array, rad: Array | None) -> tuple[Array, A
     # error of sqrt and div in excess of what the rounding of rsqrt will account for
     size = np.abs(value)
     excess = size * (c.root_error(root) / root) + (c.div - c.ulps["rsqrt"]) * c.power(size)
-    excess = np.maximum(excess, 0) * (1 + 4 * c.u)
-    if spread is None:
-        out = excess
-    else:
+    out = np.maximum(excess, 0)
+    out *= 1 + 4 * c.u
+    if spread is not None:
         low = root - spread
-        out = excess + np.where(low > 0, size * spread / np.where(low > 0, low, 1), np.inf)
+        if trough(low) > 0:
+            size *= spread
+            size /= low
+            out += size
+        else:
+            out += np.where(low > 0, size * spread / np.where(low > 0, low, 1), np.inf)
+    if trough(mid) >= c.tiny and peak(out) < math.inf:
+        return value, out
     if c.flush:
         out = np.where((mid > 0) & (mid < c.tiny), np.inf, out)
     return value, np.where(np.isnan(out), np.where(np.isfinite(value), np.inf, 0), out)

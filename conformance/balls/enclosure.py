@@ -10,14 +10,14 @@ import numpy as np
 import torch
 
 from conformance.balls.context import CURRENT, Array, Context, context_of
-from conformance.balls.dispatch import BallMode, opened
+from conformance.balls.dispatch import BALL_MODE, opened
 from conformance.balls.movement import GradientAsked
 from conformance.balls.scalars import Scalar
 from conformance.balls.tensor import BallTensor, lift
 from conformance.promises import Promises
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False, slots=True)
 class Ball:
     """The enclosure of one output: what a conformant kernel may compute before it stores.
 
@@ -44,7 +44,7 @@ def compute_dtype(args: Sequence[Any], promises: Promises) -> torch.dtype:
     """The dtype a kernel computes in: as promised, else float64 if any argument is, else float32."""
     if promises.compute is not None:
         return promises.compute
-    return torch.float64 if any(_is_double(a) for a in args) else torch.float32
+    return torch.float64 if any(map(_is_double, args)) else torch.float32
 
 
 def _is_double(value: Any) -> bool:
@@ -53,6 +53,7 @@ def _is_double(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and any(_is_double(v) for v in value)
 
 
+@np.errstate(all="ignore")
 def enclose(
     reference: Callable[..., Any],
     args: Sequence[Any],
@@ -77,11 +78,10 @@ def enclose(
     c = opened(context_of(promises, compute_dtype(args, promises)).fresh())
     token = CURRENT.set(c)
     try:
-        with np.errstate(all="ignore"):
-            arguments, result = _evaluated(c, reference, args)
-            outputs = list(_leaves(result))
-            outputs += [arguments[i] for i in mutates]
-            return [_ball(c, out, None if out_dtypes is None else out_dtypes[i]) for i, out in enumerate(outputs)]
+        arguments, result = _evaluated(c, reference, args)
+        outputs = [result] if type(result) is BallTensor else list(_leaves(result))
+        outputs += [arguments[i] for i in mutates]
+        return [_ball(c, out, None if out_dtypes is None else out_dtypes[i]) for i, out in enumerate(outputs)]
     finally:
         CURRENT.reset(token)
 
@@ -98,7 +98,7 @@ def _evaluated(c: Context, reference: Callable[..., Any], args: Sequence[Any]) -
     """
     arguments = [_argument(c, a) for a in args]
     try:
-        with BallMode():
+        with BALL_MODE:
             return arguments, reference(*arguments)
     except _UNFIT as error:
         # torch's decompositions, which it needs, take a second to import
@@ -149,7 +149,9 @@ def _ball(c: Context, value: Any, dtype: torch.dtype | None) -> Ball:
     target = value.dtype if dtype is None else dtype
     if value.pending and value.dtype is not target:
         value.settle()
-    rad = np.zeros(value.mid.shape, c.real) if value.rad is None else value.rad
-    if rad.shape != value.mid.shape:
-        rad = np.broadcast_to(rad, value.mid.shape)
-    return Ball(np.asarray(value.mid), np.asarray(rad), target, c.compute, None, notes)
+    mid, rad = value.mid, value.rad
+    if rad is None:
+        rad = np.zeros(mid.shape, c.real)
+    elif rad.shape != mid.shape:
+        rad = np.broadcast_to(rad, mid.shape)
+    return Ball(mid, np.asarray(rad), target, c.compute, None, notes)

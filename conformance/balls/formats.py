@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import torch
 
@@ -21,22 +22,22 @@ class Format:
     largest: float
     saturates: bool = False
 
-    @property
+    @functools.cached_property
     def unit(self) -> float:
         """Unit roundoff: the largest relative error of one rounding to nearest, `2**-precision`."""
         return 2.0**-self.precision
 
-    @property
+    @functools.cached_property
     def tiny(self) -> float:
         """Smallest normal number (the flush-to-zero threshold)."""
         return 2.0**self.emin
 
-    @property
+    @functools.cached_property
     def half_spacing(self) -> float:
         """Largest absolute rounding error in the subnormal range (for float64 twice that: the least float64)."""
         return float(2.0 ** max(self.emin - self.precision, -1074))
 
-    @property
+    @functools.cached_property
     def overflow(self) -> float:
         """Smallest magnitude that rounds to infinity: half a unit in the last place beyond `largest`."""
         return self.largest * (1.0 + 2.0 ** -(self.precision + 1)) if self.precision < 52 else self.largest

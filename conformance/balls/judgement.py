@@ -9,41 +9,69 @@ from typing import Any
 import numpy as np
 import torch
 
-from conformance.balls.context import Array, power_below, power_below_long
+from conformance.balls.context import Array, peak, power_below, power_below_long
 from conformance.balls.enclosure import Ball
 from conformance.balls.formats import FORMATS, Format
 from conformance.balls.tensor import numbers_of
 from conformance.promises import Promises
 
 NONE = np.zeros(0, np.int64)
-LEAST = 5e-324
+# the least numbers of the types of midpoints
+LEAST = {np.dtype(real): np.nextafter(real(0), real(1)) for real in (np.float64, np.longdouble)}
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False, slots=True)
 class Verdict:
     """What the accuracy oracle says about one output.
 
     `ratio` is the worst error over bound of the decided elements (inf where the class is wrong: NaN, infinity), at
-    `index`, where the kernel gave `got`, the exact value is `exact` and [`low`, `high`] is allowed; `ulp` is the error
-    there in units in the last place of the output dtype. `wrong` are flat indices, `undecided` the number of elements
-    whose bound is infinite, of `total`. `heuristic` names operations without a proven rule. `bounded` tells that some
-    bound is not zero, so that the ratio says something; `bias` is the mean error over bound, positive away from zero.
+    `index`, where the kernel gave `got`, the exact value is `exact` and [`low`, `high`], at most `bound` from it, is
+    allowed; `ulp` is the error there in units in the last place of the output dtype, which is `form`. `wrong` are flat
+    indices, `undecided` the number of elements whose bound is infinite, of `total`, in an output of `shape`.
+    `heuristic` names operations without a proven rule. `bounded` tells that some bound is not zero, so that the ratio
+    says something; `bias` is the mean error over bound, positive away from zero.
     """
 
-    ok: bool
     ratio: float
-    index: tuple[int, ...]
+    flat: int
     got: float
     exact: float
-    low: float
-    high: float
-    ulp: float
+    bound: float
+    shape: tuple[int, ...]
+    form: Format | None
     wrong: Any
-    undecided: int
     total: int
     heuristic: tuple[str, ...] = ()
     bounded: bool = False
     bias: float = 0.0
+    undecided: int = 0
+
+    # most verdicts are asked for no more than whether they are right, and how close that was
+
+    @property
+    def ok(self) -> bool:
+        """Whether no element is wrong."""
+        return not self.wrong.size
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """Where the worst element stands; () in an output without elements."""
+        return tuple(map(int, np.unravel_index(self.flat, self.shape))) if self.total else ()
+
+    @property
+    def low(self) -> float:
+        """The smallest value allowed there."""
+        return self.exact - self.bound
+
+    @property
+    def high(self) -> float:
+        """The largest value allowed there."""
+        return self.exact + self.bound
+
+    @property
+    def ulp(self) -> float:
+        """The error there in units in the last place."""
+        return ulps_between(self.got, self.exact, self.form)
 
     def __str__(self) -> str:
         where = f" at {list(self.index)}" if self.index else ""
@@ -53,6 +81,7 @@ class Verdict:
         )
 
 
+@np.errstate(all="ignore")
 def judge(got: torch.Tensor, ball: Ball, promises: Promises) -> Verdict:
     """The verdict on `got` (CPU tensor, shape of the ball) against `ball`.
 
@@ -67,33 +96,35 @@ def judge(got: torch.Tensor, ball: Ball, promises: Promises) -> Verdict:
     >>> judge(x * 3, ball, Promises()).ok, judge(x * 3.0001, ball, Promises()).ok
     (True, False)
     """
-    if tuple(got.shape) != ball.shape:
+    mid = ball.mid
+    if got.shape != mid.shape:
         raise ValueError(f"got has shape {tuple(got.shape)}, the reference gives {ball.shape}")
     if ball.exact is not None:
         return _judge_exact(got, ball)
-    with np.errstate(all="ignore"):
-        value = numbers_of(got, ball.mid.dtype)
-        form = FORMATS.get(ball.dtype)
-        reach = bound_of(ball, form)
-        difference = value - ball.mid
-        error = np.abs(difference)
-        if not ball.mid.size:
-            return Verdict(True, 0.0, (), 0.0, 0.0, 0.0, 0.0, 0.0, NONE, 0, 0, ball.heuristic)
-        # the least float makes 0 / 0 zero and changes nothing else
-        quotient = error / (reach + LEAST)
-        flat = int(quotient.argmax())  # of the first NaN, if there is one
-        largest = np.maximum.reduce(reach, axis=None)
-        if quotient.item(flat) <= 1 and largest < math.inf:
-            outward = np.copysign(quotient, difference) * np.sign(ball.mid)
-            bias = float(np.add.reduce(outward, axis=None) / quotient.size)
-            return _verdict(quotient, flat, value, reach, bool(largest > 0), ball, form, bias=bias)
-        return _judge_slowly(value, ball, reach, error, form, promises)
+    form = FORMATS.get(ball.dtype)
+    if not mid.size:
+        return Verdict(0.0, 0, 0.0, 0.0, 0.0, mid.shape, form, NONE, 0, ball.heuristic)
+    value = numbers_of(got, mid.dtype)
+    reach = bound_of(ball, form)
+    difference = value - mid
+    # the least float makes 0 / 0 zero and changes nothing else
+    outward = difference / (reach + LEAST[mid.dtype])
+    quotient = np.abs(outward)
+    flat = quotient.argmax()  # of the first NaN, if there is one
+    if not quotient.item(flat) <= 1:
+        return _judge_slowly(value, ball, reach, np.abs(difference), form, promises)
+    # so all values are finite: an infinite one is off by infinity or NaN, whose quotient is infinite or NaN
+    largest = peak(reach)
+    undecided = 0 if largest < math.inf else int(np.isinf(reach).sum())
+    outward *= np.sign(mid)
+    bias = np.add.reduce(outward, axis=None) / mid.size
+    return _verdict(quotient, flat, value, reach, bool(largest > 0), ball, form, undecided=undecided, bias=bias)
 
 
+@np.errstate(all="ignore")
 def bound(ball: Ball) -> Array:
     """The bound on each stored value: the ball's radius and the rounding of the store; inf or NaN where undecided."""
-    with np.errstate(all="ignore"):
-        return ball.rad if ball.exact is not None else bound_of(ball, FORMATS.get(ball.dtype))
+    return ball.rad if ball.exact is not None else bound_of(ball, FORMATS.get(ball.dtype))
 
 
 def bound_of(ball: Ball, form: Format | None) -> Array:
@@ -138,8 +169,7 @@ def _judge_slowly(
             clamped = (np.abs(value) == form.largest) & (np.sign(value) == np.sign(mid))
             stored = clamped if promises.overflow == "saturate" else infinite | clamped if saturates else infinite
             inside = np.where(np.isfinite(mid), inside | (beyond & stored), inside | (stored & np.isinf(mid)))
-    with np.errstate(all="ignore"):
-        quotient = np.where(inside & ~(error <= reach), 0, np.where(error == 0, 0, error / reach))
+    quotient = np.where(inside & ~(error <= reach), 0, np.where(error == 0, 0, error / reach))
     quotient = np.where(np.isnan(quotient), np.where(inside, 0, np.inf), quotient)
     quotient = np.where(undecided, 0, np.where(inside & (quotient > 1), 1, quotient))
     wrong = np.flatnonzero(~inside & ~undecided)
@@ -162,29 +192,20 @@ def _verdict(
     bias: float = 0.0,
 ) -> Verdict:
     """The verdict on the element number `flat`, the worst; right where none is `wrong`."""
-    exact = float(ball.mid.item(flat))
-    bound = float(reach.item(flat))
-    got = float(value.item(flat))
-    index: list[int] = []
-    rest = flat
-    for size in reversed(quotient.shape):
-        rest, position = divmod(rest, size)
-        index.append(position)
     return Verdict(
-        not wrong.size,
         float(quotient.item(flat)),
-        tuple(reversed(index)),
-        got,
-        exact,
-        exact - bound,
-        exact + bound,
-        ulps_between(got, exact, form),
+        int(flat),
+        float(value.item(flat)),
+        float(ball.mid.item(flat)),
+        float(reach.item(flat)),
+        quotient.shape,
+        form,
         wrong,
-        undecided,
-        int(quotient.size),
+        quotient.size,
         ball.heuristic,
         bounded,
-        bias,
+        float(bias),
+        undecided,
     )
 
 
@@ -213,23 +234,8 @@ def _judge_exact(got: torch.Tensor, ball: Ball) -> Verdict:
     expected = ball.exact.to(got.dtype) if got.dtype != ball.exact.dtype else ball.exact
     wrong = torch.nonzero((got != expected).reshape(-1)).reshape(-1).numpy()
     flat = int(wrong[0]) if wrong.size else 0
-    shape = ball.shape
     if not got.numel():
-        return Verdict(True, 0.0, (), 0.0, 0.0, 0.0, 0.0, 0.0, NONE, 0, 0, ball.heuristic)
+        return Verdict(0.0, 0, 0.0, 0.0, 0.0, ball.shape, None, NONE, 0, ball.heuristic)
     exact, value = float(expected.reshape(-1)[flat]), float(got.reshape(-1)[flat])
-    index = tuple(int(i) for i in np.unravel_index(flat, shape)) if shape else ()
-    ratio = np.inf if wrong.size else 0.0
-    return Verdict(
-        not wrong.size,
-        ratio,
-        index,
-        value,
-        exact,
-        exact,
-        exact,
-        abs(value - exact),
-        wrong,
-        0,
-        got.numel(),
-        ball.heuristic,
-    )
+    ratio = math.inf if wrong.size else 0.0
+    return Verdict(ratio, flat, value, exact, 0.0, ball.shape, None, wrong, got.numel(), ball.heuristic)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from conformance.balls import arithmetic, reductions
-from conformance.balls.context import CURRENT, Array, Context
+from conformance.balls.context import CURRENT, Array, Context, peak
 from conformance.balls.elementary import reciprocal_root
 from conformance.balls.formats import FORMATS
 from conformance.balls.reductions import centred, count_of, divided, sum_of
@@ -25,7 +25,7 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | Non
     n = count_of(mid.shape, axes)
     square = arithmetic.mul(x, x)
     s, rs = square.operand()
-    total, spread, over = sum_of(c, s, rs, axes, True)
+    total, spread, over = sum_of(c, s, rs, axes, True, squares=True)
     mean = divided(c, total, spread, n, x.dtype, over)
     shifted = arithmetic.add(mean, float(torch.finfo(x.dtype).eps) if eps is None else eps)
     root, root_spread = _rounded_root(c, *shifted.operand())
@@ -54,27 +54,31 @@ def _scaled(
     if weight is None:
         return rounded(c, value, _resolved(value, own, decided), dtype, decided, floor=c.eta)
     w, rw = operand(c, weight)
-    own = own + c.power(np.abs(value) + own) * c.u + c.eta
+    size = np.abs(value)
+    own += c.power(size + own) * c.u
+    own += c.eta
     if c.promises.casting == "llama" and dtype in FORMATS:
         form = FORMATS[dtype]
         if form.unit > c.unit:
-            own = own + c.power(np.abs(value) + own) * form.unit + form.half_spacing
+            own = own + c.power(size + own) * form.unit + form.half_spacing
     size_w = np.abs(w)
     out = value * w
     all_spread = own * (size_w if rw is None else size_w + rw)
     if rw is not None:
-        all_spread = all_spread + np.abs(value) * rw
+        all_spread += size * rw
     # (x * weight) * root instead: the product by the weight underflows first
-    all_spread = all_spread + c.eta * np.where(np.isfinite(root), root, 0)
-    # what may be 0 times an infinite weight: NaN, or an infinity of either sign
-    vague = np.isinf(w) & (np.abs(value) <= own)
-    decided = (*decided, (w, np.where(vague, np.inf, extent(rw, w)) if np.logical_or.reduce(vague, axis=None) else rw))
+    all_spread += c.eta * np.where(np.isfinite(root), root, 0)
+    if not peak(size_w) < math.inf:
+        # what may be 0 times an infinite weight: NaN, or an infinity of either sign
+        vague = np.isinf(w) & (size <= own)
+        rw = np.where(vague, np.inf, extent(rw, w)) if np.logical_or.reduce(vague, axis=None) else rw
+    decided = (*decided, (w, rw))
     return rounded(c, out, _resolved(out, all_spread, decided), dtype, decided, floor=c.eta)
 
 
 def _resolved(mid: Array, spread: Array, operands: Any) -> Array:
     """`spread` with NaN (infinity times 0) resolved: 0 for a special result of decided operands, else inf."""
-    if not spread.size or np.maximum.reduce(spread, axis=None) < math.inf:
+    if peak(spread) < math.inf:
         return spread
     decided = ~np.isfinite(mid)
     for _, rad in operands:

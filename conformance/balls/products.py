@@ -11,7 +11,7 @@ import torch
 from conformance.accuracy import FP8_TENSOR_CORE_UNIT, TENSOR_CORE_UNIT
 from conformance.balls import arithmetic
 from conformance.balls.arithmetic import whole
-from conformance.balls.context import CURRENT, Array, Context
+from conformance.balls.context import CURRENT, Array, Context, peak
 from conformance.balls.formats import FORMATS, TF32_QUANTUM, TF32X3_BELOW
 from conformance.balls.rounding import extent
 from conformance.balls.softmax import softmax_of
@@ -27,14 +27,13 @@ def _units(c: Context, *tensors: Any) -> tuple[float, float]:
     Half operands run on tensor cores, which truncate sums; float32 operands are kept, cut to TF32 or split in three,
     as the kernel promises.
     """
-    dtypes = {t.dtype for t in tensors}
     unit, product = c.acc_u, 0.0
     on_gpu = c.promises.profile != "interpret"
     if c.compute is torch.float64:
         return unit, product
-    if dtypes <= set(HALVES) and on_gpu:
+    if on_gpu and all(t.dtype in HALVES for t in tensors):
         unit = max(unit, TENSOR_CORE_UNIT)
-    elif dtypes <= set(FLOAT8) and on_gpu:
+    elif on_gpu and all(t.dtype in FLOAT8 for t in tensors):
         unit = max(unit, FP8_TENSOR_CORE_UNIT)
     elif c.dot_operand:
         unit = max(unit, TENSOR_CORE_UNIT) if on_gpu else unit
@@ -80,25 +79,29 @@ def product_of(
         magnitude = magnitude + spread
     if k == 0:
         return out, None, False
-    finite = c.finite(magnitude)
+    largest = peak(magnitude)
+    finite = largest < c.largest
     exact_below = 2.0**11 if product else math.inf  # whole numbers that TF32 holds
     if (
         spread is None
         and finite
         and magnitude.size
-        and np.maximum.reduce(magnitude, axis=None) * unit < 1
-        and np.maximum.reduce(size_x, axis=None, initial=0.0) <= exact_below
-        and np.maximum.reduce(size_y, axis=None, initial=0.0) <= exact_below
+        and largest * unit < 1
+        and peak(size_x) <= exact_below
+        and peak(size_y) <= exact_below
         and whole(x)
         and whole(y)
         and (start is None or whole(start[0]))
     ):
         return out, None, False
-    relative = c.gamma(max(k - 1, 0), unit) + product + k * float(np.finfo(c.real).eps)
-    before = magnitude * relative + _underflow(c, k, product)
+    relative = c.gamma(max(k - 1, 0), unit) + product + k * c.eps
+    before = magnitude * relative
+    before += _underflow(c, k, product)
     if spread is not None:
-        before = before + spread
-    after = before + c.power(np.abs(out) + before) * max(unit, c.u)
+        before += spread
+    after = c.power(np.abs(out) + before)
+    after *= max(unit, c.u)
+    after += before
     if not finite:
         known = np.matmul(_finite(size_x, rx), _finite(size_y, ry)) < c.largest
         if start is not None:
@@ -154,11 +157,13 @@ def _finite(size: Array, rad: Array | None) -> Array:
 def stored(c: Context, value: Any) -> tuple[Array, Array | None]:
     """An operand of a product: what was computed before may be rounded to its dtype, as tensor cores need it."""
     mid, rad = operand(c, value)
+    if rad is None:
+        return mid, rad
     if type(value) is BallTensor and value.factors and value.rad is not None:
         # scales may be factored out of the sum
         rad = np.maximum(extent(rad, mid), extent(arithmetic.in_any_order(value), mid))
     form = FORMATS.get(value.dtype)
-    if rad is None or form is None or form.unit <= c.unit:
+    if form is None or form.unit <= c.unit:
         return mid, rad
     return mid, rad + form.unit * c.power(np.abs(mid) + rad) + form.half_spacing
 
@@ -256,10 +261,10 @@ def _contract(c: Context, a: Any, sa: str, b: Any, sb: str, out: str) -> BallTen
     whole_terms = rx is None and ry is None and whole(x) and whole(y)
     if c.finite(magnitude) and whole_terms and (not magnitude.size or magnitude.max() * unit < 1):
         return BallTensor(c, np.asarray(mid), None, a.dtype)
-    relative = c.gamma(max(k, 1), unit) + product + (k + 4) * float(np.finfo(c.real).eps)
+    relative = c.gamma(max(k, 1), unit) + product + (k + 4) * c.eps
     rad = magnitude * relative + _underflow(c, k, product)
     if spread is not None:
-        rad = rad + spread + 4 * float(np.finfo(c.real).eps) * magnitude
+        rad = rad + spread + 4 * c.eps * magnitude
     if not c.finite(magnitude):
         rad = np.where(magnitude < c.largest, rad, np.inf)
     return BallTensor(c, np.asarray(mid), np.asarray(rad), a.dtype if b is None else result_dtype(a, b))

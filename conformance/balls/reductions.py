@@ -11,7 +11,7 @@ import torch
 
 from conformance.balls import arithmetic
 from conformance.balls.arithmetic import whole
-from conformance.balls.context import CURRENT, Array, Context
+from conformance.balls.context import CURRENT, Array, Context, peak
 from conformance.balls.rounding import extent, rounded
 from conformance.balls.tensor import BallTensor, operand
 
@@ -38,9 +38,17 @@ def count_of(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 
 def sum_of(
-    c: Context, mid: Array, rad: Array | None, axes: tuple[int, ...], keepdim: bool, extra: int = 0
+    c: Context,
+    mid: Array,
+    rad: Array | None,
+    axes: tuple[int, ...],
+    keepdim: bool,
+    extra: int = 0,
+    squares: bool = False,
 ) -> tuple[Array, Array | None, bool]:
     """Midpoint, radius and overflow of a sum in the promised order; the last addition is rounded exactly.
+
+    The terms are their own magnitudes where they are `squares`.
 
     Every order adds n - 1 times. All roundings but the last are bounded by depth times unit times the sum of
     magnitudes, the last by half a unit in the last place of the result. Whole numbers below 2**precision are exact.
@@ -49,21 +57,23 @@ def sum_of(
     out: Array = along(np.add, mid, axes, keepdim)
     if n <= 1 and not extra:
         return out, None if rad is None else along(np.add, rad, axes, keepdim), False
-    size = np.abs(mid)
-    magnitude: Array = along(np.add, size, axes, keepdim)
+    magnitude: Array = out if squares else along(np.add, np.abs(mid), axes, keepdim)
     spread: Array | None = None
     if rad is not None:
         spread = along(np.add, rad, axes, keepdim)
         magnitude = magnitude + spread
-    finite = c.finite(magnitude)
-    if rad is None and finite and magnitude.size and magnitude.max() * c.acc_u < 1 and whole(mid):
+    largest = peak(magnitude)
+    finite = largest < c.largest
+    if rad is None and finite and magnitude.size and largest * c.acc_u < 1 and whole(mid):
         return out, None, False
     depth = max(c.depth(n) - 1, 0) + extra
-    relative = c.gamma(depth, c.acc_u) + n * float(np.finfo(c.real).eps)
+    relative = c.gamma(depth, c.acc_u) + n * c.eps
     before = magnitude * relative
     if spread is not None:
-        before = before + spread
-    after = before + c.power(np.abs(out) + before) * c.acc_u
+        before += spread
+    after = c.power(np.abs(out) + before)
+    after *= c.acc_u
+    after += before
     if not finite:
         after = _special_sum(c, mid, rad, axes, keepdim, out, after)
     return out, after, not finite
@@ -136,7 +146,7 @@ def divided(c: Context, mid: Array, rad: Array | None, n: float, dtype: torch.dt
     if over:
         # the sum may be infinite in the compute dtype although the quotient is not
         mid, rad = BallTensor(c, mid, rad, dtype, over).operand()
-    value = np.asarray(mid / np.asarray(n, c.real))
+    value = np.asarray(mid / n)
     if not n:
         return BallTensor(c, value, rad, dtype)
     spread = None if rad is None else rad / n
@@ -171,7 +181,7 @@ def centred(c: Context, x: Any, axes: tuple[int, ...]) -> tuple[BallTensor, Arra
         shift = np.maximum(shift, own)
     reach = square + shift
     order = 2 if c.promises.order == "any" else 1
-    relative = c.gamma(order * c.depth(n) + 3, c.acc_u) + 4 * n * float(np.finfo(c.real).eps)
+    relative = c.gamma(order * c.depth(n) + 3, c.acc_u) + 4 * n * c.eps
     largest = along(np.maximum, np.abs(mid) + extent(rad, mid), axes, True) if mid.size else square
     running = 2 * (c.depth(n) + 1) * c.acc_u * largest * np.sqrt(n * reach)
     out = shift + reach * relative + running + n * c.eta
@@ -319,7 +329,7 @@ def cumsum(x: Any, dim: int, *, dtype: torch.dtype | None = None) -> BallTensor:
     shape = [1] * mid.ndim
     shape[dim] = n
     steps = np.maximum(np.arange(n) - 1, 0).astype(c.real).reshape(shape)
-    before = magnitude * (steps * (c.acc_u * (1 + n * c.acc_u)) + steps * float(np.finfo(c.real).eps))
+    before = magnitude * (steps * (c.acc_u * (1 + n * c.acc_u)) + steps * c.eps)
     if spread is not None:
         before = before + spread
     after = before + c.power(np.abs(out) + before) * c.acc_u

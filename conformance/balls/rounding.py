@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from conformance.balls.context import Array, Context
+from conformance.balls.context import Array, Context, peak
 from conformance.balls.tensor import BallTensor
 
 # the difference |m - fl(m)| is taken from midpoints that are themselves rounded to 2**-53
@@ -54,10 +54,11 @@ def rounded(
     reach = np.abs(mid)
     if rad is not None:
         reach = reach + rad
-    out = c.power(reach) * (c.u if ulps is None else ulps)
+    out = c.power(reach)
+    out *= c.u if ulps is None else ulps
     if rad is not None:
-        out = out + rad
-    if np.ndim(floor) or floor:
+        out += rad
+    if type(floor) is np.ndarray or floor:
         out = out + floor
     overflows = False
     if not c.finite(reach):
@@ -74,12 +75,13 @@ def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: Any = 0.0
     """
     if c.native is None:
         return rounded(c, mid, None, dtype, floor=floor)
-    out = np.abs(mid - mid.astype(c.native))
-    if not c.finite(out):
+    out = np.abs(mid - mid.astype(c.native).astype(c.real))
+    largest = peak(out)
+    if not largest < c.largest:
         overflowing = np.where(np.isfinite(mid), c.power(np.abs(mid)) * c.u, 0.0)
         out = np.where(np.isfinite(out), out * ROUNDED_MIDPOINT, overflowing)
         return BallTensor(c, mid, out, dtype, True)
-    if not np.logical_or.reduce(out, axis=None):
+    if not largest:
         return BallTensor(c, mid, None, dtype)
     out *= ROUNDED_MIDPOINT
     return BallTensor(c, mid, out, dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ import torch
 
 from conformance.accuracy import LOG_NEAR_ONE
 from conformance.balls import arithmetic
-from conformance.balls.context import CURRENT, LOG2E, Array, Context
+from conformance.balls.context import CURRENT, LOG2E, Array, Context, peak, trough
 from conformance.balls.elementary import LN2, growth
 from conformance.balls.reductions import along, axes_of, squeeze
 from conformance.balls.rounding import extent, rounded
 from conformance.balls.tensor import BallTensor, operand
+
+_LOG2E = np.float32(LOG2E)
 
 
 def shifted_exponentials(c: Context, mid: Array, rad: Array | None, axis: int) -> tuple[Array, Array, Array, Array]:
@@ -27,12 +30,16 @@ def shifted_exponentials(c: Context, mid: Array, rad: Array | None, axis: int) -
     difference = mid - top
     if c.native is np.float32:
         single = difference.astype(np.float32)
-        argument = np.abs(single - difference)
+        argument = single.astype(np.float64)
+        argument -= difference
+        np.abs(argument, out=argument)
         if c.exp_through_exp2:
-            product = (single * np.float32(LOG2E)).astype(np.float64)
+            single *= _LOG2E
+            product = single.astype(np.float64)
             product *= LN2
             product -= difference
-            argument = np.maximum(argument, np.abs(product))
+            np.abs(product, out=product)
+            np.maximum(argument, product, out=argument)
         if rad is not None:
             # the difference itself may be off by rad, and its rounding by one more unit in the last place of it
             argument = argument + rad + c.power(np.abs(difference) + rad) * (4 * c.u)
@@ -43,14 +50,14 @@ def shifted_exponentials(c: Context, mid: Array, rad: Array | None, axis: int) -
             argument = argument + c.power(size * LOG2E) * (c.u * LN2) + size * c.log2e_error
     value = np.exp(difference)
     spread = value * growth(argument)
-    if not spread.size or not np.isfinite(np.maximum.reduce(spread, axis=None)):
+    if not peak(spread) < math.inf:
         spread = np.where(np.isneginf(difference) & (extent(rad, mid) == 0), 0, spread)
     out = c.power(value + spread)
     out *= c.ulps["exp"]
     out += spread
     out += 2 * c.eta + c.flush
     if rad is None:
-        out[(difference == 0) | (difference == -np.inf)] = 0
+        np.putmask(out, (difference == 0) | (difference == -np.inf), 0)
     return top, difference, value, out
 
 
@@ -65,19 +72,22 @@ def softmax_of(c: Context, mid: Array, rad: Array | None, axis: int, rescales: i
     if c.promises.order == "any" and not rescales:
         rescales = int(records(mid, axis))
     if rescales:
-        spread = spread + value * (rescales * (c.ulps["exp"] + 2 * c.u + c.log2e_error))
+        spread += value * (rescales * (c.ulps["exp"] + 2 * c.u + c.log2e_error))
     total: Array = np.add.reduce(value, axis, keepdims=True)
     errors: Array = np.add.reduce(spread, axis, keepdims=True)
     magnitude = total + errors
     depth = max(c.depth(n) - 1, 0)
-    summing = magnitude * (c.gamma(depth, c.acc_u) + n * float(np.finfo(c.real).eps))
+    summing = magnitude * (c.gamma(depth, c.acc_u) + n * c.eps)
     if n > 1:
         summing += c.power(magnitude) * c.acc_u
     quotient = value / total
     low = total - errors - summing
-    out = np.abs(spread * (1 - 2 * quotient)) + quotient * (errors + summing)
-    out /= np.where(low > 0, low, np.nan)
-    if not out.size or not np.isfinite(np.maximum.reduce(out, axis=None)):
+    out = 1 - 2 * quotient
+    out *= spread
+    np.abs(out, out=out)
+    out += quotient * (errors + summing)
+    out /= low if trough(low) > 0 else np.where(low > 0, low, np.nan)
+    if not peak(out) < math.inf:
         dead = np.isneginf(top)
         out = np.where(np.isnan(quotient), 0, np.where(np.isnan(out), np.inf, out))
         if rad is not None:
@@ -93,10 +103,9 @@ def records(mid: Array, axis: int) -> int:
     """How often a running maximum along `axis` rises after its first element, at most over all rows."""
     if mid.shape[axis] < 2 or not mid.size:
         return 0
-    running = np.maximum.accumulate(mid, axis=axis)
-    running = running.swapaxes(axis, 0)
-    rises = np.add.reduce(running[1:] > running[:-1], axis=0)
-    return int(np.maximum.reduce(rises, axis=None))
+    running = np.maximum.accumulate(mid, axis=axis).swapaxes(axis, -1)
+    rises = np.add.reduce(running[..., 1:] > running[..., :-1], axis=-1)
+    return int(peak(rises))
 
 
 def _result(x: Any, dtype: torch.dtype | None) -> torch.dtype:
@@ -115,7 +124,7 @@ def softmax(x: Any, dim: Any = None, dtype: Any = None, _stacklevel: int = 3, **
         return BallTensor(c, np.ones_like(mid), None, _result(x, dtype))
     quotient, spread = softmax_of(c, mid, rad, axis)
     # a product by the reciprocal: the division's error relative to y, and one rounding
-    spread = spread + quotient * c.div
+    spread += quotient * c.div
     return rounded(c, quotient, spread, _result(x, dtype), ((mid, rad),), floor=c.eta + c.flush)
 
 
@@ -133,7 +142,7 @@ def log_sum(c: Context, mid: Array, rad: Array | None, axis: int) -> tuple[Array
     total: Array = np.add.reduce(value, axis, keepdims=True)
     errors: Array = np.add.reduce(spread, axis, keepdims=True)
     magnitude = total + errors
-    summing = magnitude * (c.gamma(max(c.depth(n) - 1, 0), c.acc_u) + n * float(np.finfo(c.real).eps))
+    summing = magnitude * (c.gamma(max(c.depth(n) - 1, 0), c.acc_u) + n * c.eps)
     if n > 1:
         summing = summing + c.power(magnitude) * c.acc_u
     off = errors + summing

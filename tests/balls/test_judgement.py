@@ -45,6 +45,13 @@ def test_a_value_one_unit_off_is_wrong_in_the_compute_dtype() -> None:
     assert verdict.ratio == INF
 
 
+def test_the_least_float_is_wrong_where_zero_is_exact() -> None:
+    x = torch.ones(3, dtype=torch.float64)
+    verdict = verdict_of(lambda x: x * 0, [x], torch.tensor([0.0, 5e-324, 0.0], dtype=torch.float64))
+    assert verdict.wrong.tolist() == [1]
+    assert verdict.ratio == INF
+
+
 def test_the_verdict_names_the_worst_element() -> None:
     x = torch.ones(3, 5)
     got = x.clone()
