@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
 import importlib
 import importlib.util
-import inspect
-import pkgutil
+from pathlib import Path
 
 from conformance import targets
+from conformance.mutation.jit import is_kernel
 from conformance.op import Op
 from conformance.promises import Promises
 from conformance.report.explanations import LAUNCH, ORACLES
@@ -21,7 +22,7 @@ def sections() -> dict[str, list[tuple[str, str]]]:
     """Title to rows of (name, meaning): ops, kernels, oracles, promises."""
     return {
         "ops": [(name, _arguments(op)) for name, op in ops().items()],
-        "kernels": [(name, "") for name in kernels()],
+        "kernels": list(kernels().items()),
         "oracles": [
             (name, f"{'[launch] ' if name in LAUNCH else ''}{explanation.law}") for name, explanation in ORACLES.items()
         ],
@@ -44,7 +45,15 @@ def find_op(name: str) -> Op:
     if ":" in name:
         found = targets.load(name)
         if not isinstance(found, Op):
-            raise targets.TargetError(f"{name} is a {type(found).__name__}, not an Op: Op(reference=..., inputs=...)")
+            there = [
+                key
+                for key, value in targets.load(f"{name.rpartition(':')[0]}:__dict__").items()
+                if isinstance(value, Op)
+            ]
+            raise targets.TargetError(
+                f"{name} is a {type(found).__name__}, not an Op: NAME = Op(reference=..., inputs=...)"
+                + (f"; there is {', '.join(there)}" if there else "")
+            )
         return found
     known = ops()
     if name not in known:
@@ -57,44 +66,22 @@ def find_op(name: str) -> Op:
     return known[name]
 
 
-def kernels() -> list[str]:
-    """The kernels that ship with the suite, `package.module`, without importing them."""
-    names = []
+def kernels() -> dict[str, str]:
+    """The kernels that ship with the suite, `package.module`, and what each is, without importing them."""
+    found = {}
     for package in KERNELS:
         spec = importlib.util.find_spec(package)
-        for module in pkgutil.iter_modules(spec.submodule_search_locations if spec is not None else None):
-            if spec is not None and module.name not in ("launcher", "__main__") and not module.name.startswith("_"):
-                names.append(f"{package}.{module.name}")
-    return sorted(names)
+        folders = spec.submodule_search_locations if spec is not None else None
+        for path in sorted(path for folder in folders or () for path in Path(folder).glob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            if path.with_suffix(".cu").is_file() or any(map(is_kernel, tree.body)):  # others help them
+                found[f"{package}.{path.stem}"] = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return found
 
 
 def promises() -> list[tuple[str, str]]:
     """The promises and their defaults."""
     return [(field.name, repr(field.default)) for field in dataclasses.fields(Promises)]
-
-
-def describe(name: str, op: Op) -> str:
-    """An op in words: arguments, dtypes, what is declared of it, and its reference."""
-    try:
-        reference = inspect.getsource(op.reference).strip()
-    except (OSError, TypeError):  # builtins have no source
-        reference = repr(op.reference)
-    declared = [
-        f"independent axis {op.independent}" if op.independent else "",
-        f"mutates {', '.join(op.mutates)}" if op.mutates else "",
-        f"{len(op.relations)} relations" if op.relations else "",
-    ]
-    dtypes = ", ".join(str(dtype).removeprefix("torch.") for dtype in op.dtypes())
-    lines = [
-        f"{name}({_arguments(op)})",
-        f"  dtypes    {dtypes or 'fixed by its inputs'}",
-        f"  declared  {'; '.join(part for part in declared if part) or 'nothing more'}",
-        "  reference",
-        *(f"    {line}" for line in inspect.cleandoc(reference).splitlines()),
-        "",
-        f"Test a kernel:  conformance check my_kernels.py:{name} --op {name}",
-    ]
-    return "\n".join(lines)
 
 
 def _arguments(op: Op) -> str:

@@ -348,21 +348,17 @@ def soak(minutes: float, jobs: int | None, seed: int | None, json_path: str | No
 
 
 @main.command()
-@click.argument("name", metavar="OP|ORACLE")
+@click.argument("name", metavar="ORACLE|LANE|OP")
 @clear_errors
 def explain(name: str) -> None:
-    """Say what an oracle watches and how to repair a fault that it finds, or what an op is."""
-    from conformance import catalog
-    from conformance.report.explanations import ORACLES
-    from conformance.report.explanations import explain as explain_oracle
+    """Say what an oracle watches and how to repair a fault that it finds, or how an op judges its kernels.
 
-    if name in ORACLES:
-        click.echo(explain_oracle(name))
-        return
-    ops = catalog.ops()
-    if name not in ops:
-        raise Unusable(f"{name!r} is no op or oracle; there are {', '.join([*ops, *ORACLES])}")
-    click.echo(catalog.describe(name, ops[name]))
+    An op is one of conformance.ops, or `module:name` or `path.py:name` of an Op of yours: explained are its lanes and
+    oracles, and how much error its bounds allow.
+    """
+    from conformance import description
+
+    click.echo(description.explain(name))
 
 
 def program() -> None:

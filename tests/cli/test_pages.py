@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from commands import ROOT, check, run
+from commands import OPS, ROOT, check, run
 
 from conformance.cli import OK, UNUSABLE
+from conformance.lanes import LANES
 from conformance.report.explanations import ORACLES
 
 
@@ -62,10 +64,47 @@ def test_an_op_is_explained() -> None:
     assert "torch.softmax" in result.output
 
 
-def test_an_unknown_name_is_explained_by_what_there_is() -> None:
-    result = run("explain", "bound")
+def test_an_op_of_ones_own_is_explained_with_its_lanes_and_bounds(folder: Path) -> None:
+    result = run("explain", "cli_ops.py:double")
+    assert result.exit_code == OK, result.output
+    assert result.output.startswith("double(x[rows, cols])\n  dtypes       x float32\n")
+    assert re.search(r"^  launch +Each launch keeps .*\n? +.*Judged by crash, bounds,", result.output, re.MULTILINE)
+    assert "left out: the op declares no independent axis" in result.output
+    assert "  any         median 0, largest 0.5\n" in result.output
+    assert "conformance check FILE:KERNEL --op cli_ops.py:double" in result.output
+
+
+def test_every_lane_is_explained() -> None:
+    for lane in set(LANES) - set(ORACLES):
+        result = run("explain", lane)
+        assert result.exit_code == OK
+        assert LANES[lane].law in result.output
+
+
+def test_an_op_whose_reference_has_no_bound_says_why(folder: Path) -> None:
+    (folder / "odd_ops.py").write_text(
+        OPS.replace("lambda x: x * 2", "lambda x: torch.from_numpy(x.numpy() * 2)").replace('"double"', '"odd"')
+    )
+    sys.modules.pop("odd_ops", None)
+    result = run("explain", "odd_ops.py:double")
+    assert result.exit_code == OK, result.output
+    assert "  none: no bound can be derived from the reference of odd" in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("bound", "is no oracle, lane or op. There are\n  oracles  bounds, written"),
+        ("bound", "FILE:NAME stands for an Op of yours"),
+        ("cli_ops.py:reference", "is a function, not an Op: NAME = Op(reference=..., inputs=...); there is double"),
+        ("cli_ops.py:nothing", "has no 'nothing'; it has double, reference"),
+        ("nowhere.py:op", "there is no file nowhere.py"),
+    ],
+)
+def test_what_cannot_be_explained_is_answered_by_what_can(name: str, words: str, folder: Path) -> None:
+    result = run("explain", name)
     assert result.exit_code == UNUSABLE
-    assert "bounds" in result.output
+    assert words in result.output
 
 
 def test_list_has_ops_kernels_oracles_and_promises() -> None:
@@ -73,6 +112,18 @@ def test_list_has_ops_kernels_oracles_and_promises() -> None:
     assert result.exit_code == OK, result.output
     for word in ("softmax", "kernels_triton.softmax", "batch_invariance", "accumulator"):
         assert word in result.output
+
+
+def test_the_kernels_are_those_that_can_be_checked() -> None:
+    names = [line.split()[0] for line in run("list", "kernels").output.splitlines()[1:]]
+    for package in ("kernels_triton", "kernels_cuda"):
+        texts = {path.stem: path.read_text() for path in (ROOT / package).glob("*.py")}
+        wanted = {
+            f"{package}.{stem}"
+            for stem, text in texts.items()
+            if "@triton.jit" in text or (ROOT / package / f"{stem}.cu").is_file()
+        }
+        assert {name for name in names if name.startswith(package)} == wanted
 
 
 def test_a_reader_that_stops_is_no_error(folder: Path) -> None:
