@@ -39,7 +39,7 @@ def skipped() -> Iterator[str]:
             yield f"CUDA kernels: {missing}"
     else:
         if importlib.util.find_spec("cupy") is None:
-            yield "CUDA kernels: CuPy is not installed; `pip install triton-conformance[gpu]`"
+            yield "CUDA kernels: CuPy is not installed; `pip install cupy-cuda13x`, or cupy-cuda12x for CUDA 12"
         unfenced = fence.unavailable(runtime.device())
         if unfenced is not None:
             yield f"accesses one element past a tensor's end may be missed: {unfenced}"

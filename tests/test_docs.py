@@ -83,6 +83,19 @@ def test_every_python_block_of_a_page_runs(page: Path, base: Path) -> None:
     assert not results(base)[page], results(base)[page]
 
 
+def test_the_id_that_the_readme_names_is_one_of_the_test_in_it() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"where the op has one dtype, as\s+above, it is `(test_softmax\[[\w-]+\])`", readme)
+    show = "print([f'test_softmax[{mark.id}]' for mark in test_softmax.pytestmark[0].args[1]])"
+    program = blocks(ROOT / "README.md")[-1][1] + "\n" + show
+    path = os.pathsep.join([str(ROOT), str(ROOT / "examples" / "my_kernels"), *sys.path[1:]])
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True,
+        check=True, timeout=300, env={**os.environ, "PYTHONPATH": path, "TRITON_INTERPRET": "1"},
+    )  # fmt: skip
+    assert named in done.stdout
+
+
 @pytest.mark.parametrize("page", PAGES, ids=names)
 def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
     prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
