@@ -22,7 +22,7 @@ Batch = tuple[Drawn, ...]
 _CALLS = 128
 # Calls that are drawn, and filled, one after the other before the first of them is judged: after a launch that code has
 # left the processor's caches, and a call by itself costs two to three times as much.
-TOGETHER = 16
+TOGETHER = 32
 # the seeds of a batch, of which 0 stands for the simplest call
 _SEEDS = 2**53
 

@@ -169,7 +169,9 @@ class CallStrategy(TableStrategy[Call]):
         super().__init__()
         self._inputs = inputs
         self._specs = {name: s.spec for name, s in inputs.items() if isinstance(s, TensorStrategy)}
-        self._groups = groups
+        chosen = dict(groups.values())  # one drawn type for each group
+        self._dtypes = tuple(chosen.values())
+        self._group = {name: list(chosen).index(key) for name, (key, _) in groups.items()}
         self._lane = lane
         self._specials = specials
         shapes = tuple(spec.axes for spec in self._specs.values())
@@ -189,10 +191,7 @@ class CallStrategy(TableStrategy[Call]):
     def do_draw(self, data: Data) -> Call:
         """A call."""
         sizes = self._frame.draw(data)
-        dtypes: dict[object, torch.dtype] = {}
-        for key, choices in self._groups.values():
-            if key not in dtypes:
-                dtypes[key] = entry(data, choices)
+        dtypes = [entry(data, choices) for choices in self._dtypes]
         layouts = iter(entry(data, self._table)) if self._specs else iter(())
         seed: int | None = None
         arguments: list[tuple[str, Argument]] = []
@@ -205,31 +204,16 @@ class CallStrategy(TableStrategy[Call]):
             if spec.optional and integer(data, 0, 3) == 0:
                 arguments.append((name, None))
                 continue
-            shape = tuple(dim.size(sizes) for dim in spec.axes)
-            dtype = dtypes[self._groups[name][0]]
-            made, seed = _describe(data, spec, shape, dtype, plan, sizes, self._lane, self._specials, seed, position)
+            shape = tuple([sizes[dim.text] if dim.plain else dim.size(sizes) for dim in spec.axes])
+            dtype = dtypes[self._group[name]]
+            # the call has one seed, drawn where the first tensor needs it, from which each has its own
+            given = None if seed is None else (seed + 40503 * position) % 2**32
+            made = describe(data, spec, shape, dtype, plan, sizes, self._lane, self._specials, given)
+            values = made.values
+            if seed is None and values.pattern in ("random", "exact", "special") and values.distribution != "causal":
+                seed = values.seed - 40503 * position
             arguments.append((name, made))
         return Call(tuple(arguments), tuple(sizes.items()))
-
-
-def _describe(
-    data: Data,
-    spec: TensorSpec,
-    shape: tuple[int, ...],
-    dtype: torch.dtype,
-    plan: Plan,
-    sizes: Mapping[str, int],
-    lane: str,
-    specials: tuple[str, ...],
-    seed: int | None,
-    position: int,
-) -> tuple[TensorDescription, int | None]:
-    """A tensor of a call; the call has one seed, drawn where the first tensor needs it, from which each has its own."""
-    given = None if seed is None else (seed + 40503 * position) % 2**32
-    made = describe(data, spec, shape, dtype, plan, sizes, lane, specials, given)
-    if seed is None and made.values.pattern in ("random", "exact", "special") and made.values.distribution != "causal":
-        seed = made.values.seed - 40503 * position
-    return made, seed
 
 
 def calls(

@@ -36,6 +36,10 @@ class TensorDescription:
         if self.layout is None:
             object.__setattr__(self, "layout", layout(self.shape, dense_strides(self.shape)))
 
+    def __hash__(self) -> int:
+        # calls are hashed for each example: the rest of a layout follows from these and the shape
+        return hash((self.shape, self.dtype, self.layout.strides, self.layout.offset, self.values))
+
     @property
     def numel(self) -> int:
         """The number of elements."""

@@ -115,7 +115,7 @@ def logfull(g: Generator, rows: int, n: int, f: Format) -> Array:
     """Magnitudes of the whole format, subnormals included, evenly in the exponent."""
     low, high = math.log2(f.tiny), math.log2(f.largest)
     x = _signs(g, rows, n) * numpy.exp2(low + (high - low) * g.random((rows, n)))
-    inside: Array = numpy.clip(x, -f.largest, f.largest)
+    inside: Array = x.clip(-f.largest, f.largest)  # numpy.clip takes 7 us more
     return inside
 
 

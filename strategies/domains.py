@@ -43,14 +43,12 @@ class Domain:
                 x = x / x.max(axis=1, keepdims=True)
                 return numpy.asarray(x / x.sum(axis=1, keepdims=True))
         if self.kind == "integers":
-            return numpy.clip(numpy.rint(x), self.low, self.high)
+            return numpy.rint(x).clip(self.low, self.high)
         if self.kind == "ties":
             unit = self.low
             reach = 2.0 ** (f.digits - 1) / 2
-            return (
-                numpy.clip(numpy.floor(numpy.clip(x, -reach * unit, reach * unit) / unit), -reach, reach - 1) + 0.5
-            ) * unit
-        return numpy.clip(x, self.low, self.high)
+            return (numpy.floor(x.clip(-reach * unit, reach * unit) / unit).clip(-reach, reach - 1) + 0.5) * unit
+        return x.clip(self.low, self.high).clip(-f.largest, f.largest)
 
     def whole(self, low: int, high: int) -> tuple[int, int]:
         """The smallest and largest whole number of the domain between `low` and `high`, the limits of a type."""
@@ -111,7 +109,8 @@ def integers(low: int, high: int) -> Domain:
 
 
 def bounded(low: float, high: float) -> Domain:
-    """Numbers from `low` to `high`, both included. Raises InvalidArgument where they are not finite and ordered."""
+    """Numbers from `low` to `high`, both included, or to the largest of the element type. Raises InvalidArgument where
+    they are not finite and ordered."""
     if not -numpy.inf < low <= high < numpy.inf:
         raise refuse("low", low, f"give finite bounds with low <= high (high={high!r})")
     return Domain("bounded", float(low), float(high))

@@ -242,6 +242,5 @@ def tensor(
                 flat[index % numel] = value if value == ignore else min(max(int(value), low), high)
             x = flat.reshape(rows, n)
     if dtype == torch.float32:  # the usual case, in a quarter of torch's time
-        with numpy.errstate(over="ignore"):
-            return torch.from_numpy(x.reshape(shape).astype(numpy.float32))
+        return torch.from_numpy(x.astype(numpy.float32).reshape(shape))
     return torch.from_numpy(x.reshape(shape)).to(dtype)

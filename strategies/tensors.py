@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -108,13 +109,13 @@ def describe(
         return TensorDescription(shape, dtype, plan.layout(shape), values)
     if spec.into is not None:
         count = sizes[spec.into] if isinstance(spec.into, str) else spec.into
-        if count < 1 and _product(shape):
+        if count < 1 and 0 not in shape:
             raise refuse("into", spec.into, "the axis has no entry to index: give it kst.sizes(min=1)")
         domain = whole(0, max(count - 1, 0))
         unique = spec.unique
-        if unique and _product(shape) > count:
+        if unique and math.prod(shape) > count:
             raise refuse(
-                "unique", True, f"{_product(shape)} different indices into {count}: bound an axis by kst.at_most"
+                "unique", True, f"{math.prod(shape)} different indices into {count}: bound an axis by kst.at_most"
             )
     if lane == "special" and not spec.special:
         lane = "numeric"
@@ -129,17 +130,10 @@ def describe(
         seed = 0
     elif seed is None:
         seed = draw_seed(data)
-    numel = _product(shape)
+    numel = math.prod(shape)
     pins = draw_pins(data, pin_count, numel, dtype) if pin_count and numel else ()
     values = Values(pattern, name, seed, pins, domain, spec.ignore)
     return TensorDescription(shape, dtype, lie, repeat(values, shape, lie))
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product
 
 
 def tensors(

@@ -48,6 +48,10 @@ class Values:
     repeated: tuple[int, ...] = ()
     numbers: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        # calls are hashed for each example: the domain is an argument's own, and differs in few of them
+        return hash((self.pattern, self.distribution, self.seed, self.pins, self.repeated, self.numbers))
+
     def fill(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """A new contiguous CPU tensor of `shape` with these values; the same for equal values, shape and dtype."""
         return self.shared(shape, dtype).clone()
@@ -142,15 +146,17 @@ def _fill(values: Values, shape: tuple[int, ...], dtype: torch.dtype) -> torch.T
         for axis in values.repeated:
             made = made.narrow(axis, 0, 1)
         return made.expand(shape).contiguous()
-    cut = tuple(1 if axis in values.repeated else size for axis, size in enumerate(shape)) if 0 not in shape else shape
+    cut = shape
+    if values.repeated and 0 not in shape:
+        cut = tuple(1 if axis in values.repeated else size for axis, size in enumerate(shape))
     made = fills.tensor(
         values.pattern, values.distribution, values.seed, values.pins, values.domain, values.ignore, cut, dtype
     )
     return made if cut == shape else made.expand(shape).contiguous()
 
 
-# the tensors of sixteen calls, which are made together, and of what oracles make of them
-_filled = functools.lru_cache(maxsize=256)(_fill)
+# the tensors of as many calls as are prepared together (`conformance.batches`), and those that oracles make of them
+_filled = functools.lru_cache(maxsize=512)(_fill)
 
 # (pattern, distribution, pins, weight). The weights of the distributions are those measured to find planted faults
 # soonest; three simple patterns and a few pins are what a counterexample shrinks to.

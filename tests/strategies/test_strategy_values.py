@@ -140,6 +140,15 @@ def test_domains_hold_for_every_draw(domain, holds):
     assert len({tensor.values.distribution for tensor in values}) > 3
 
 
+@pytest.mark.parametrize("dtype", REALS, ids=kst.name_of)
+def test_bounds_beyond_the_element_type_are_its_largest_numbers(dtype):
+    for domain, sign in ((kst.bounded(1e307, 1e308), 1.0), (kst.bounded(-1e308, -1e307), -1.0)):
+        fill = kst.Values("random", "normal", domain=domain).fill((2, 3), dtype).double()
+        expected = min(kst.format_of(dtype).largest, 1e307)
+
+        assert (fill == sign * expected).all()
+
+
 def test_probabilities_add_up_to_one():
     for tensor in sample(kst.tensors("rows", "cols", domain=kst.probabilities(), layouts=kst.CONTIGUOUS), 200)[0]:
         f, n = kst.format_of(tensor.dtype), tensor.shape[-1]
