@@ -7,9 +7,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import torch
+
 from conformance.observation import Geometry
 from conformance.report.tiles import block_of, of_block
-from strategies import LAYOUTS, Call, TensorDescription
+from strategies import LAYOUTS, Call, TensorDescription, name_of
 
 # The classes that a full run reaches in each dimension; a class with no example is a hole. Sizes are those at which
 # kernels fail (block boundaries) or for which Triton compiles another kernel (1, multiples of 16).
@@ -57,24 +59,23 @@ def _classes(call: Call, geometry: Sequence[Geometry]) -> set[tuple[str, str]]:
     found = {("programs", program_class(math.prod(launch.grid))) for launch in geometry}
     block = block_of(geometry[-1]) if geometry else (None, None)
     for _, value in call.arguments:
-        if not isinstance(value, TensorDescription):
-            continue
-        shape = value.shape
-        found.update(_tensor_classes(shape, value.layout.kinds, value.dtype))
-        found.add(("values", value.values.distribution or value.values.pattern))
-        tile = of_block(block, len(shape)) if shape and shape[-1] else None
-        if tile is not None:
-            found.add(("last axis mod BLOCK", block_class(shape[-1], tile[-1])))
+        if isinstance(value, TensorDescription):
+            found.update(_shape_classes(value.shape, block))
+            name = value.values.distribution or value.values.pattern
+            found.update(_other_classes(value.layout.kinds, value.dtype, name))
     return found
 
 
-@functools.lru_cache(maxsize=4096)
-def _tensor_classes(shape: tuple[int, ...], kinds: tuple[str, ...], dtype: object) -> tuple[tuple[str, str], ...]:
-    return (
-        *[("axis size", size_class(size)) for size in shape],
-        *[("layout", kind) for kind in kinds],
-        ("dtype", str(dtype).removeprefix("torch.")),
-    )
+@functools.lru_cache(maxsize=1024)
+def _shape_classes(shape: tuple[int, ...], block: tuple[int | None, int | None]) -> tuple[tuple[str, str], ...]:
+    sizes = [("axis size", size_class(size)) for size in shape]
+    tile = of_block(block, len(shape)) if shape and shape[-1] else None
+    return (*sizes, *([] if tile is None else [("last axis mod BLOCK", block_class(shape[-1], tile[-1]))]))
+
+
+@functools.lru_cache(maxsize=1024)
+def _other_classes(kinds: tuple[str, ...], dtype: torch.dtype, values: str) -> tuple[tuple[str, str], ...]:
+    return (*[("layout", kind) for kind in kinds], ("dtype", name_of(dtype)), ("values", values))
 
 
 @functools.lru_cache(maxsize=4096)

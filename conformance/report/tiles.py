@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -28,7 +29,13 @@ def tile_shape(geometry: Sequence[Geometry], shape: Sequence[int]) -> tuple[int,
 
 def block_of(launch: Geometry) -> tuple[int | None, int | None]:
     """The rows and columns of a block, None where no meta-parameter tells."""
-    meta = {name.upper(): value for name, value in launch.meta if isinstance(value, int) and value > 0}
+    # by the numbers alone: other meta-parameters need not be hashable
+    return _block(tuple([(name, value) for name, value in launch.meta if isinstance(value, int) and value > 0]))
+
+
+@functools.lru_cache(maxsize=256)
+def _block(numbers: tuple[tuple[str, int], ...]) -> tuple[int | None, int | None]:
+    meta = {name.upper(): value for name, value in numbers}
     rows = next((meta[name] for name in ROWS if name in meta), None)
     return rows, next((meta[name] for name in (*COLUMNS, *ONLY) if name in meta), None)
 
