@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from conformance.balls.context import CURRENT, Array, Context
+from conformance.balls.context import CURRENT, Array, Context, note
 from conformance.balls.rounding import total
 from conformance.balls.tensor import BallTensor, operand
 
@@ -33,7 +33,7 @@ def _comparison(name: str, compare: Callable[[Array, Array], Array]) -> Callable
         reach = total(ra, rb)
         if reach is not None and (np.abs(a - b) <= reach)[reach > 0].any():
             # some outcome depends on rounding: both are conformant, and the result is no longer a proven one
-            c.note(name)
+            note(name)
         return torch.from_numpy(np.asarray(out))
 
     rule.__name__ = name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -62,10 +61,10 @@ class Context:
 
     `real` is the type of midpoints: float64, or the 80-bit extended type of x86 for float64 kernels (float64 where the
     platform has no such type). `u` is the unit roundoff of the compute dtype, a little enlarged so that it also covers
-    the rounding of the midpoint itself. `heuristics` collects the names of operations that have no proven rule.
+    the rounding of the midpoint itself. `rules` is the table of rules by torch name.
     """
 
-    def __init__(self, promises: Promises, compute: torch.dtype) -> None:
+    def __init__(self, promises: Promises, compute: torch.dtype, rules: dict[str, Callable[..., Any]]) -> None:
         form = FORMATS[compute]
         double = compute is torch.float64
         self.promises = promises
@@ -100,15 +99,7 @@ class Context:
         self.acc_u = max(FORMATS[accumulator].unit * (self.u / self.unit), self.u)
         self.dot_operand = TF32_OPERAND if promises.dot == "tf32" and not double else 0.0
         self.dot_product = TF32X3_PRODUCT if promises.dot == "tf32x3" and not double else 0.0
-        self.heuristics: list[str] = []
-        self.rules: dict[str, Callable[..., Any]] = {}
-
-    def fresh(self) -> Context:
-        """A copy with no heuristics noted."""
-        other = object.__new__(Context)
-        other.__dict__.update(self.__dict__)
-        other.heuristics = []
-        return other
+        self.rules = rules
 
     def depth(self, n: int) -> int:
         """Roundings on the longest path of a sum of `n` terms.
@@ -132,11 +123,6 @@ class Context:
         """True if every magnitude (NaN counts as infinite) is below the largest of the compute dtype."""
         return bool(peak(reach) < self.largest)
 
-    def note(self, name: str) -> None:
-        """Record that operation `name` has no proven bound."""
-        if name not in self.heuristics:
-            self.heuristics.append(name)
-
     def constant(self, value: float) -> tuple[Array, Array | None]:
         """A Python number as midpoint and radius: the kernel may hold it in the compute dtype."""
         number = float(value)  # a scalar's own arithmetic carries radii along
@@ -149,9 +135,11 @@ class Context:
 
 
 CURRENT: contextvars.ContextVar[Context] = contextvars.ContextVar("arithmetic of the running enclosure")
+NOTED: contextvars.ContextVar[list[str]] = contextvars.ContextVar("operations in it that have no proven rule")
 
 
-@functools.lru_cache(maxsize=256)
-def context_of(promises: Promises, compute: torch.dtype) -> Context:
-    """The context of `promises` for computations in `compute`."""
-    return Context(promises, compute)
+def note(name: str) -> None:
+    """Record that operation `name` has no proven bound."""
+    noted = NOTED.get()
+    if name not in noted:
+        noted.append(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from conformance.balls import (
 )
 from conformance.balls.context import CURRENT, Context
 from conformance.balls.tensor import BallTensor, lift
+from conformance.promises import Promises
 
 T = torch.Tensor
 
@@ -329,7 +331,7 @@ class BallMode(TorchFunctionMode):
 BALL_MODE = BallMode()
 
 
-def opened(c: Context) -> Context:
-    """`c` with the table of rules."""
-    c.rules = RULES
-    return c
+@functools.lru_cache(maxsize=256)
+def context_of(promises: Promises, compute: torch.dtype) -> Context:
+    """The context of `promises` for computations in `compute`."""
+    return Context(promises, compute, RULES)

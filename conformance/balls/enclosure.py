@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from conformance.balls.context import CURRENT, Array, Context, context_of
-from conformance.balls.dispatch import BALL_MODE, opened
+from conformance.balls.context import CURRENT, NOTED, Array, Context
+from conformance.balls.dispatch import BALL_MODE, context_of
 from conformance.balls.movement import GradientAsked
 from conformance.balls.scalars import Scalar
 from conformance.balls.tensor import BallTensor, lift
@@ -75,15 +75,18 @@ def enclose(
     >>> bool(ball.mid[0] == 1 + 2.0**-30), bool(ball.rad[0] <= 2.0**-24)
     (True, True)
     """
-    c = opened(context_of(promises, compute_dtype(args, promises)).fresh())
-    token = CURRENT.set(c)
+    c = context_of(promises, compute_dtype(args, promises))
+    noted: list[str] = []
+    running, noting = CURRENT.set(c), NOTED.set(noted)
     try:
         arguments, result = _evaluated(c, reference, args)
         outputs = [result] if type(result) is BallTensor else list(_leaves(result))
         outputs += [arguments[i] for i in mutates]
-        return [_ball(c, out, None if out_dtypes is None else out_dtypes[i]) for i, out in enumerate(outputs)]
+        notes = tuple(noted)
+        return [_ball(c, out, None if out_dtypes is None else out_dtypes[i], notes) for i, out in enumerate(outputs)]
     finally:
-        CURRENT.reset(token)
+        CURRENT.reset(running)
+        NOTED.reset(noting)
 
 
 # what torch and Python raise of an argument that is no tensor of torch
@@ -104,7 +107,7 @@ def _evaluated(c: Context, reference: Callable[..., Any], args: Sequence[Any]) -
         # torch's decompositions, which it needs, take a second to import
         from conformance.balls import gradients
 
-        c.heuristics.clear()
+        NOTED.get().clear()
         try:
             return gradients.evaluated(c, reference, [_argument(c, a) for a in args])
         except _UNFIT as own:
@@ -136,8 +139,7 @@ def _leaves(value: Any) -> Any:
         raise TypeError(f"the reference returned a {type(value).__name__}; it must return tensors, or a tuple of them")
 
 
-def _ball(c: Context, value: Any, dtype: torch.dtype | None) -> Ball:
-    notes = tuple(c.heuristics)
+def _ball(c: Context, value: Any, dtype: torch.dtype | None, notes: tuple[str, ...]) -> Ball:
     if isinstance(value, (bool, int, float)):
         value = torch.tensor(value)
     if type(value) is not BallTensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from conformance.balls.context import Array, Context
+from conformance.balls.context import Array, Context, note
 from conformance.balls.tensor import BallTensor
 
 # sign patterns of the perturbation, and the safety factor on the largest change that any of them causes
@@ -22,7 +22,7 @@ def estimate(c: Context, name: str, function: Callable[..., Any], args: tuple[An
     Every operand is moved by its radius, or by one roundoff of the compute dtype, in `PATTERNS` patterns of signs; the
     radius is `SAFETY` times the largest change, plus twice torch's own error in the compute dtype, plus two roundoffs.
     """
-    c.note(name)
+    note(name)
     generator = np.random.default_rng(0)
 
     def run(move: float, dtype: torch.dtype = torch.float64) -> Any:

@@ -109,13 +109,16 @@ def judge(got: torch.Tensor, ball: Ball, promises: Promises) -> Verdict:
     difference = value - mid
     # the least float makes 0 / 0 zero and changes nothing else
     outward = difference / (reach + LEAST[mid.dtype])
+    largest, undecided = peak(reach), 0
+    if not largest < math.inf:
+        unknown = np.isinf(reach) & np.isfinite(mid)
+        outward = np.where(unknown, 0, outward)
+        undecided = int(unknown.sum())
     quotient = np.abs(outward)
     flat = quotient.argmax()  # of the first NaN, if there is one
     if not quotient.item(flat) <= 1:
         return _judge_slowly(value, ball, reach, np.abs(difference), form, promises)
-    # so all values are finite: an infinite one is off by infinity or NaN, whose quotient is infinite or NaN
-    largest = peak(reach)
-    undecided = 0 if largest < math.inf else int(np.isinf(reach).sum())
+    # so what is decided is finite: an infinity is off by infinity or NaN, whose quotient is infinite or NaN
     outward *= np.sign(mid)
     bias = np.add.reduce(outward, axis=None) / mid.size
     return _verdict(quotient, flat, value, reach, bool(largest > 0), ball, form, undecided=undecided, bias=bias)

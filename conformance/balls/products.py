@@ -11,7 +11,7 @@ import torch
 from conformance.accuracy import FP8_TENSOR_CORE_UNIT, TENSOR_CORE_UNIT
 from conformance.balls import arithmetic
 from conformance.balls.arithmetic import whole
-from conformance.balls.context import CURRENT, Array, Context, peak
+from conformance.balls.context import CURRENT, Array, Context, note, peak
 from conformance.balls.formats import FORMATS, TF32_QUANTUM, TF32X3_BELOW
 from conformance.balls.rounding import extent
 from conformance.balls.softmax import softmax_of
@@ -102,7 +102,10 @@ def product_of(
     after = c.power(np.abs(out) + before)
     after *= max(unit, c.u)
     after += before
-    if not finite:
+    if not finite and spread is None and start is None and peak(size_x) < math.inf and peak(size_y) < math.inf:
+        # of finite numbers nothing is special but the sums that overflow
+        after = np.where(magnitude < c.largest, after, np.inf)
+    elif not finite:
         known = np.matmul(_finite(size_x, rx), _finite(size_y, ry)) < c.largest
         if start is not None:
             known = known & (np.abs(np.nan_to_num(start[0], posinf=0, neginf=0)) < c.largest)
@@ -288,7 +291,7 @@ def scaled_dot_product_attention(
     """
     c = CURRENT.get()
     if dropout_p:
-        c.note("dropout")
+        note("dropout")
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     if enable_gqa and key.shape[-3] != query.shape[-3]:
         groups = query.shape[-3] // key.shape[-3]

@@ -11,7 +11,7 @@ import torch
 
 from conformance.balls import arithmetic
 from conformance.balls.arithmetic import whole
-from conformance.balls.context import CURRENT, Array, Context, peak
+from conformance.balls.context import CURRENT, Array, Context, note, peak
 from conformance.balls.rounding import extent, rounded
 from conformance.balls.tensor import BallTensor, operand
 
@@ -272,7 +272,7 @@ def _index(x: Any, dim: int | None, keepdim: bool, name: str) -> Any:
     values = torch.from_numpy(np.asarray(mid, np.float64))
     out = choose(values) if dim is None else choose(values, dim=dim, keepdim=keepdim)
     if rad is not None and rad.any():
-        c.note(name)
+        note(name)
     return out
 
 

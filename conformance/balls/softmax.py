@@ -57,7 +57,10 @@ def shifted_exponentials(c: Context, mid: Array, rad: Array | None, axis: int) -
     out += spread
     out += 2 * c.eta + c.flush
     if rad is None:
-        np.putmask(out, (difference == 0) | (difference == -np.inf), 0)
+        certain = difference == 0
+        if not trough(value) > 0:
+            certain |= difference == -np.inf
+        np.putmask(out, certain, 0)
     return top, difference, value, out
 
 

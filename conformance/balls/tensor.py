@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from conformance.balls.context import CURRENT, Array, Context
+from conformance.balls.context import CURRENT, Array, Context, note
 from conformance.balls.formats import FORMATS
 
 _LEAVES = (
@@ -219,7 +219,7 @@ class BallTensor:
         """The only element as a Python number; noted where it is not exact."""
         value = self.mid.item()
         if self.rad is not None and self.rad.any():
-            self.c.note("item")
+            note("item")
         return float(value) if self.dtype.is_floating_point else int(value)
 
     def numpy(self, *, force: bool = False) -> Any:
@@ -234,7 +234,7 @@ class BallTensor:
         if self.dtype.is_floating_point:
             raise TypeError(_LEAVES.format("x.tolist()"))
         if self.rad is not None and self.rad.any():
-            self.c.note("tolist")
+            note("tolist")
         return self.mid.astype(np.int64).tolist()
 
     def __float__(self) -> float:
