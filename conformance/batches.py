@@ -20,9 +20,9 @@ Batch = tuple[Drawn, ...]
 # Calls in one of Hypothesis's own examples, which costs as much as drawing twenty calls by their tables (Hypothesis
 # 6.170: 0.6 ms).
 _CALLS = 128
-# Calls that are drawn, and filled, one after the other before the first of them is judged: after a launch that code has
+# Calls that are drawn, filled and launched before the first of them is judged: after a launch the code for that has
 # left the processor's caches, and a call by itself costs two to three times as much.
-TOGETHER = 32
+TOGETHER = 64
 # the seeds of a batch, of which 0 stands for the simplest call
 _SEEDS = 2**53
 

@@ -15,6 +15,7 @@ from conformance.device import policy, precompile, sanitizer, watch
 from conformance.device.judge import Judge
 from conformance.explore import Found, explore
 from conformance.failures import ConformanceFailure, Finding
+from conformance.flight import Flight
 from conformance.lanes import Lane
 from conformance.op import Op
 from conformance.oracles.objection import Objection
@@ -109,9 +110,17 @@ def run(
     counted = watch.totals().copy()
     started = time.perf_counter()
 
+    flight = Flight(trial) if lane.flies else None
+
     def check(drawn: Any) -> list[Objection]:
         trial.launched = None
+        flown, mark = id(drawn) in trial.ahead, trial.tightness.mark()
         found = judge(drawn)
+        if found and flown:  # what is wrong with a launch is shown by itself
+            trial.flies = False
+            trial.ahead.clear()
+            trial.tightness.back(mark)
+            found = judge(drawn)
         coverage.count(call_of(drawn), trial.launched or ())
         return found
 
@@ -119,6 +128,8 @@ def run(
         if trial.remote is None:  # a child process makes its own
             for drawn in calls:
                 call_of(drawn).prepare()
+            if flight is not None:
+                flight(calls)
 
     try:
         exploration = explore(

@@ -33,6 +33,9 @@ _SHRINK_SECONDS = 20.0
 # Draws for each example that was asked for, after which a strategy has no more calls, as Hypothesis takes it.
 _DRAWS = 10
 
+# Calls that `ahead` is told of at once: few while it is not known what they are like, and more and more.
+_FEW, _GROWTH = 4, 4
+
 # new objects that make Python look for reference cycles; by default 700, which is every second example
 _OBJECTS = 20_000
 
@@ -101,6 +104,7 @@ def explore(
     """
     result = Exploration()
     extra, until = 0 if stop_at_first else _AFTER_FIRST, math.inf
+    size = _FEW
     seen: set[Hashable] = set()
     choices: dict[Kind, Choices] = {}
     broken: list[Exception] = []
@@ -109,10 +113,13 @@ def explore(
         return examples - result.examples
 
     def fresh(batch: Batch) -> Iterator[Drawn]:
-        for start in range(0, len(batch), TOGETHER):
-            together = _unseen(batch[start : start + TOGETHER], seen)
+        nonlocal size
+        start = 0
+        while start < len(batch):
+            together = _unseen(batch[start : start + size], seen)
             ahead([call for call, _ in together[: left()]])
             yield from together
+            start, size = start + size, min(_GROWTH * size, TOGETHER)
 
     def collect(batch: Batch) -> None:
         nonlocal extra, until

@@ -53,7 +53,8 @@ class Lane:
     """A test id: which calls are drawn, and what is asked of each.
 
     `law` says it in a sentence; `skip` gives the reason why the lane does not apply to a trial, None if it does. `dry`
-    makes dry launches of what `check` launches on a GPU, for whoever compiles ahead.
+    makes dry launches of what `check` launches on a GPU, for whoever compiles ahead. `flies` is set where a call is
+    launched as it was drawn, so that it can be launched ahead, together with others (`flight`).
     """
 
     id: str
@@ -62,6 +63,7 @@ class Lane:
     check: Callable[[Trial, Any], list[Objection]]
     skip: Callable[[Trial], str | None] = lambda trial: None
     dry: Callable[[Trial, Any], object] = _launch_dry
+    flies: bool = False
 
 
 def objections(trial: Trial, launch: Launch, oracles: Sequence[ModuleType]) -> list[Objection]:
@@ -97,14 +99,21 @@ def _judged(*oracles: ModuleType) -> Callable[[Trial, Call], list[Objection]]:
 LANES: dict[str, Lane] = {
     lane.id: lane
     for lane in (
-        Lane("launch", "Each launch keeps the laws of memory and of accuracy.", _calls("numeric"), _judged(*LAUNCH)),
+        Lane(
+            "launch",
+            "Each launch keeps the laws of memory and of accuracy.",
+            _calls("numeric"),
+            _judged(*LAUNCH),
+            flies=True,
+        ),
         Lane(
             "special_values",
             special_values.LAW,
             _calls("special"),
             _judged(*MEMORY, special_values),
+            flies=True,
         ),
-        Lane("exact", exact.LAW, _calls("exact"), _judged(*MEMORY, exact), exact.skip),
+        Lane("exact", exact.LAW, _calls("exact"), _judged(*MEMORY, exact), exact.skip, flies=True),
         Lane("determinism", determinism.LAW, _calls("numeric"), determinism.check, determinism.skip),
         Lane("layouts", layouts.LAW, _calls("numeric"), layouts.check, layouts.skip),
         Lane(

@@ -109,6 +109,48 @@ def invoke(function: Callable[..., Any], arguments: Mapping[str, Any], meta: Seq
     return function(*positional, **{name: arguments[name] for name in arguments if name in keywords}, **dict(meta))
 
 
+@dataclasses.dataclass(eq=False)
+class Started:
+    """A run whose launcher has returned, before anybody looks at what it gave.
+
+    Where the observation has a `waiting` list, the launches in it are still to be made.
+    """
+
+    op: Op
+    call: Call
+    settings: Settings
+    values: dict[str, torch.Tensor]
+    placed: dict[str, Placed]
+    allocations: list[Placed]
+    observation: Observation
+    result: Any
+    error: BaseException | None
+    seconds: float
+
+    def finish(self) -> Launch:
+        """The record of the run."""
+        error, settings, observation = self.error, self.settings, self.observation
+        outputs, returned = (
+            ([], None) if error is not None or settings.dry else _outputs(self.op, self.placed, self.result)
+        )
+        return Launch(
+            call=self.call,
+            settings=settings,
+            arena=observation.arena,
+            values=self.values,
+            placed=self.placed,
+            allocations=self.allocations,
+            outputs=outputs,
+            events=_named(observation.events, outputs, self.allocations),
+            geometry=observation.geometry,
+            configs=observation.configs,
+            float_atomics=observation.float_atomics,
+            seconds=self.seconds,
+            error=error,
+            returned=returned,
+        )
+
+
 def launch(
     kernel: Kernel,
     op: Op,
@@ -122,6 +164,19 @@ def launch(
     `values` replaces the logical values of tensor arguments. A smaller shape keeps strides and offset; where an axis
     was expanded, or is longer, the layout is contiguous.
     """
+    return start(kernel, op, call, settings, values=values).finish()
+
+
+def start(
+    kernel: Kernel,
+    op: Op,
+    call: Call,
+    settings: Settings | None = None,
+    *,
+    values: Mapping[str, torch.Tensor] | None = None,
+    waiting: list[Any] | None = None,
+) -> Started:
+    """A run of `kernel` on `call` up to the launcher's return; interpreted launches go to `waiting` if it is given."""
     settings = settings or Settings()
     device = runtime.device()
     arena = Arena()
@@ -169,6 +224,7 @@ def launch(
         config=settings.config,
         tune=settings.tune,
         compiler=settings.compiler,
+        waiting=waiting,
     )
     error: BaseException | None = None
     result: Any = None
@@ -194,22 +250,17 @@ def launch(
         raise error
     if isinstance(error, RuntimeError):
         _refuse_late_interpreter(error)
-    outputs, returned = ([], None) if error is not None or settings.dry else _outputs(op, placed, result)
-    return Launch(
+    return Started(
+        op=op,
         call=call,
         settings=settings,
-        arena=arena,
         values=logical,
         placed=placed,
         allocations=allocations.placed,
-        outputs=outputs,
-        events=_named(observation.events, outputs, allocations.placed),
-        geometry=observation.geometry,
-        configs=observation.configs,
-        float_atomics=observation.float_atomics,
-        seconds=seconds,
+        observation=observation,
+        result=result,
         error=error,
-        returned=returned,
+        seconds=seconds,
     )
 
 

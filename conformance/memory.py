@@ -70,6 +70,40 @@ def lazy(elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tenso
     return torch.frombuffer(pages, dtype=dtype)[:elements]
 
 
+# of a pool: more than the tensors of the calls that fly together take, and only pages that are touched are committed
+_POOL = 1 << 25
+# what torch aligns storages to, and pages begin at
+_ALIGNMENT = 64
+
+
+class Pool:
+    """An allocator of storages side by side in one block of memory, so that one index reaches all of them.
+
+    What does not fit lies elsewhere. A storage keeps the whole block alive.
+    """
+
+    size = _POOL
+
+    def __init__(self) -> None:
+        block = np.empty(_POOL + _ALIGNMENT, np.uint8)
+        self._bytes: Bytes = block[-block.ctypes.data % _ALIGNMENT :][:_POOL]
+        self.address: int = self._bytes.ctypes.data
+        self._used = 0
+
+    def __call__(self, elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """A 1-D tensor of that many elements, content undefined."""
+        start, end = self._used, self._used + elements * dtype.itemsize
+        word = _WORDS.get(dtype)
+        if end > _POOL or word is None:
+            return plain(elements, dtype, device)
+        self._used = end + -end % _ALIGNMENT
+        return torch.from_numpy(self._bytes[start:end].view(word))
+
+    def elements(self, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """The block as elements of a type."""
+        return self._bytes.view(dtype)
+
+
 def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """The elements of storage from the first to the last element of a view, both counted; 0 for an empty one."""
     if 0 in shape:

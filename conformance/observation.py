@@ -57,6 +57,9 @@ class Observation:
     tune: bool = False  # forget what the tuner chose, so that this call is the first at its key
     compiler: tuple[tuple[str, int], ...] = ()  # options of Triton's compiler on a GPU, over those of the launch
     overflow: bool = True  # report 32-bit overflow in integer arithmetic
+    # where interpreted launches go instead of being made, each with the arena's version, to be made later with those of
+    # other calls; None: at once
+    waiting: list[tuple[Any, int]] | None = None
     events: list[Event] = dataclasses.field(default_factory=list)
     geometry: list[Geometry] = dataclasses.field(default_factory=list)
     # a floating-point atomic ran, or a compare-and-swap, as locks and adding loops have: program order may change bits

@@ -77,5 +77,9 @@ class Arena:
         """The regions, in one list for each storage."""
         return self._by_storage.values()
 
+    def version(self) -> int:
+        """A number that grows whenever torch writes to a tensor of the call."""
+        return sum(_version(region.tensor) for region in self)
+
     def __iter__(self) -> Iterator[Region]:
         return itertools.chain.from_iterable(self._by_storage.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,13 +28,30 @@ if TYPE_CHECKING:
 _KEPT = 4096
 
 
-@dataclasses.dataclass(eq=False)
-class Expected:
-    """What the reference says of one set of values: torch's own result, and a ball for each output."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Evaluated:
+    """The tensors that the reference returns, and which of them lie, in the reference too, in an argument's memory."""
 
-    plain: tuple[torch.Tensor, ...]
-    balls: list[balls.Ball]
-    aliases: frozenset[int] = frozenset()  # outputs in which the reference, too, returns the memory of an argument
+    outputs: tuple[torch.Tensor, ...]
+    aliases: frozenset[int]
+
+
+class Expected:
+    """What the reference says of one set of values: a ball for each output, and torch's own result for who asks."""
+
+    __slots__ = ("_evaluate", "_evaluated", "balls")
+
+    def __init__(self, enclosed: list[balls.Ball], evaluate: Callable[[], Evaluated]) -> None:
+        self.balls = enclosed
+        self._evaluate = evaluate
+        self._evaluated: Evaluated | None = None
+
+    @property
+    def torch(self) -> Evaluated:
+        """What torch itself makes of the values."""
+        if self._evaluated is None:
+            self._evaluated = self._evaluate()
+        return self._evaluated
 
 
 @dataclasses.dataclass
@@ -63,6 +80,15 @@ class Tightness:
         """The ratio of the newest launch, for Hypothesis to climb; None where there is none, or it is infinite."""
         return self.points[-1][1] if self.points and math.isfinite(self.points[-1][1]) else None
 
+    def mark(self) -> tuple[int, int, float, int]:
+        """Where `back` returns to."""
+        return len(self.points), len(self.biases), self.undecided, self.judged
+
+    def back(self, mark: tuple[int, int, float, int]) -> None:
+        """Forget what was counted since a mark."""
+        points, biases, self.undecided, self.judged = mark
+        del self.points[points:], self.biases[biases:]
+
     def clear(self) -> None:
         """Forget everything: a new case begins."""
         self.points.clear()
@@ -89,16 +115,23 @@ class Trial:
         self.meta = meta
         self.tightness = Tightness()
         self.launched: tuple[Geometry, ...] | None = None  # by the first run since it was None: the call as drawn
-        self._aliases: frozenset[int] = frozenset()
         self._in_place = False  # the reference changes its arguments, as the kernel does, and returns nothing
         self.compiled_for: set[tuple[torch.dtype | None, bool]] = set()  # what `device.precompile` has done
         self.remote: Remote | None = None  # where the trial's calls run in child processes
+        # launches that were made before the calls are judged (`flight`), by identity: it takes long to hash a call
+        self.ahead: dict[int, Launch] = {}
+        self.flies: bool | None = None  # whether the kernel's launches can be made so; None: not known yet
+        self._evaluated_for: set[tuple[Any, ...]] = set()  # the types of arguments that torch has evaluated
         self._expected: tuple[Launch, Expected] | None = None
 
     def launch(
         self, call: Call, settings: Settings | None = None, *, values: Mapping[str, torch.Tensor] | None = None
     ) -> Launch:
         """The record of one run of the kernel."""
+        if self.ahead and settings is None and values is None and (flown := self.ahead.pop(id(call), None)) is not None:
+            if self.launched is None:
+                self.launched = tuple(flown.geometry)
+            return flown
         settings = settings or Settings()
         if self.meta and not settings.meta:
             settings = dataclasses.replace(settings, meta=self.meta)
@@ -140,20 +173,29 @@ class Trial:
         if self._expected is not None and self._expected[0] is launch:
             return self._expected[1]
         arguments = self.op.reference_arguments(launch.call, launch.values)
-        try:
-            plain = self.reference(arguments)
-        except OpError as error:
-            empty = [name for name, size in launch.call.sizes.items() if size == 0]
-            if not empty:
-                raise
-            given = ", ".join(f"{name!r}: kst.sizes(min=1)" for name in empty)
-            raise OpError(f"{error}; no axis of 0 is drawn with axes={{{given}}}") from error
-        aliases = self._aliases
-        result = Expected(plain, self._enclose(arguments, plain), aliases)
+
+        def evaluate() -> Evaluated:
+            try:
+                return self.reference(arguments)
+            except OpError as error:
+                empty = [name for name, size in launch.call.sizes.items() if size == 0]
+                if not empty:
+                    raise
+                given = ", ".join(f"{name!r}: kst.sizes(min=1)" for name in empty)
+                raise OpError(f"{error}; no axis of 0 is drawn with axes={{{given}}}") from error
+
+        signature = tuple([v.dtype if isinstance(v, torch.Tensor) else type(v) for v in arguments.values()])
+        plain = None
+        if signature not in self._evaluated_for:  # what is wrong with an op shows at its first call
+            plain = evaluate()
+            self._evaluated_for.add(signature)
+        result = Expected(self._enclose(arguments, plain, evaluate), evaluate)
         self._expected = (launch, result)
         return result
 
-    def _enclose(self, arguments: Mapping[str, Any], plain: tuple[torch.Tensor, ...]) -> list[balls.Ball]:
+    def _enclose(
+        self, arguments: Mapping[str, Any], plain: Evaluated | None, evaluate: Callable[[], Evaluated]
+    ) -> list[balls.Ball]:
         changed = [self.op.reference_names.index(n) for n in self.op.mutates] if self._in_place else []
         try:
             # floats become balls, which are copies
@@ -163,11 +205,12 @@ class Trial:
             ]
             enclosed = balls.enclose(self._positional, own, self.promises, mutates=changed)
         except Exception as error:
+            evaluate()  # where torch cannot evaluate it either, that is what there is to say
             raise OpError(
                 f"no bound can be derived from the reference of {self.op.name}, {type(error).__name__}: {error}; use "
                 "torch operations on the arguments throughout"
             ) from error
-        for ball, result in zip(enclosed, plain, strict=False):
+        for ball, result in zip(enclosed, plain.outputs if plain is not None else (), strict=False):
             if ball.dtype != result.dtype:
                 raise OpError(
                     f"the reference of {self.op.name} leaves torch: its result is {result.dtype}, and {ball.dtype} "
@@ -175,8 +218,12 @@ class Trial:
                 )
         return enclosed
 
-    def reference(self, arguments: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
-        """The tensors that torch's own evaluation of the reference gives."""
+    def reference(self, arguments: Mapping[str, Any]) -> Evaluated:
+        """What torch's own evaluation of the reference gives.
+
+        Raises:
+            OpError: the reference raises, or does not return tensors.
+        """
         fresh = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
         try:
             result = invoke(self.op.reference, fresh)
@@ -193,10 +240,10 @@ class Trial:
                     "or a tuple of tensors"
                 )
         given = {v.untyped_storage().data_ptr() for v in fresh.values() if isinstance(v, torch.Tensor) and v.numel()}
-        self._aliases = frozenset(
+        aliases = frozenset(
             i for i, t in enumerate(items) if t.layout == torch.strided and t.untyped_storage().data_ptr() in given
         )
-        return tuple(t.detach() for t in items)
+        return Evaluated(tuple(t.detach() for t in items), aliases)
 
     def _positional(self, *values: Any) -> Any:
         names = self.op.reference_names
@@ -211,10 +258,10 @@ class Trial:
             return None
         expected = self.expected(launch)
         worst: ValueEvidence | None = None
-        for i, (got, want) in enumerate(zip(launch.outputs, expected.plain, strict=False)):
-            if got.shape != want.shape or got.dtype != want.dtype:
+        for i, (got, ball) in enumerate(zip(launch.outputs, expected.balls, strict=False)):
+            if got.shape != ball.shape or got.dtype != ball.dtype:
                 continue
-            verdict = balls.judge(got.cpu() if got.is_cuda else got, expected.balls[i], self.promises)
+            verdict = balls.judge(got.cpu() if got.is_cuda else got, ball, self.promises)
             self.tightness.add(verdict)
             if not verdict.ok and (worst is None or verdict.ratio > worst.ratio):
                 worst = evidence(i, got, verdict)

@@ -2,9 +2,20 @@
 
 from conformance.interpreter.autotuning import forget_tuning
 from conformance.interpreter.errors import RejectedError
-from conformance.interpreter.install import active, install
+from conformance.interpreter.flight import fly
+from conformance.interpreter.install import active, install, machine
 from conformance.interpreter.launcher import programs
 from conformance.interpreter.shadow import unwritten
 from conformance.watchdog import HangError
 
-__all__ = ["HangError", "RejectedError", "active", "forget_tuning", "install", "programs", "unwritten"]
+__all__ = [
+    "HangError",
+    "RejectedError",
+    "active",
+    "fly",
+    "forget_tuning",
+    "install",
+    "machine",
+    "programs",
+    "unwritten",
+]

@@ -46,6 +46,11 @@ def install(*, stock: bool = False, repair: bool = True) -> None:
     _installed.append(machine)
 
 
+def machine() -> Interpreter | None:
+    """The machine that runs kernels, None where Triton's own interpreter does."""
+    return _installed[0] if _installed else None
+
+
 def active() -> list[str]:
     """The names of the repairs in force, empty before `install`."""
     return sorted(_installed[0].repairs) if _installed else []

@@ -241,6 +241,31 @@ def _whole_storage(name: str, tensor: torch.Tensor) -> Region:
     return Region(name, whole, Role.SCRATCH, initialized=True)
 
 
+class Prepared:
+    """A launch with everything that its evaluation needs."""
+
+    __slots__ = ("given", "ids", "kernel", "key", "launch", "linear", "observation", "root", "watching")
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        launch: Launch,
+        given: arguments.Arguments,
+        ids: Array,
+        linear: Array,
+        observation: Observation | None,
+    ) -> None:
+        self.kernel, self.launch, self.given, self.ids, self.linear = kernel, launch, given, ids, linear
+        self.observation = observation
+        self.watching = observation is not None and observation.trace and observation.overflow
+        outside = tuple([arguments.constant(namespace.get(name)) for namespace, name in kernel.globals])
+        self.key = self.watching, given.key, outside
+        root = kernel.roots.get(self.key)
+        if root is None:
+            root = kernel.roots[self.key] = Node(None, None, len(given.values))
+        self.root = root
+
+
 def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]) -> None:
     """Launch a kernel as `kernel[grid](*args, **kwargs)` does."""
     kernel = kernel_of(function)
@@ -277,62 +302,63 @@ def run(machine: Interpreter, function: Any, args: tuple[Any, ...], grid: Any, k
                 launch.note(Kind.GRID_LIMIT, place, f"grid {axis} is {size}; a GPU launches at most {limit}")
     if not len(linear):
         return
-    outer = machine.launch
-    machine.launch = launch
+    prepared = Prepared(kernel, launch, given, ids, linear, observation)
+    if observation is not None and observation.waiting is not None:
+        observation.waiting.append((prepared, observation.arena.version()))
+    else:
+        complete(machine, prepared)
+
+
+def complete(machine: Interpreter, prepared: Prepared) -> None:
+    """Make a launch, by itself."""
+    kernel, launch, observation = prepared.kernel, prepared.launch, prepared.observation
     try:
-        with np.errstate(all="ignore"):
-            _evaluate(machine, kernel, given, ids, linear, observation)
+        evaluate(machine, prepared, prepared.given.values)
+    except HangError as hang:
+        where = _line(hang, kernel)
+        if observation is not None:
+            launch.note(Kind.HANG, where, str(hang))
+        raise HangError(f"{kernel.name} ({where[0]}:{where[1]}): {hang}") from hang
+    except Exception as error:
+        file, line = _line(error, kernel)
+        raise InterpreterError(f"{error!r} at {file}:{line}") from error
     finally:
-        machine.launch = outer
         if launch.tracer is not None:
             launch.tracer.close()
 
 
-def _evaluate(
-    machine: Interpreter,
-    kernel: Kernel,
-    given: arguments.Arguments,
-    ids: Array,
-    linear: Array,
-    observation: Observation | None,
-) -> None:
-    watching = observation is not None and observation.trace and observation.overflow
-    outside = tuple([arguments.constant(namespace.get(name)) for namespace, name in kernel.globals])
-    key, values = (watching, given.key, outside), given.values
-    launch = machine.launch
-    root = kernel.roots.get(key)
-    if root is None:
-        root = kernel.roots[key] = Node(None, None, len(values))
+def evaluate(machine: Interpreter, prepared: Prepared, values: list[Any]) -> None:
+    """Run the programs of a launch, or of launches together, in batches; `values` are those of the first slots."""
+    kernel, key, observation = prepared.kernel, prepared.key, prepared.observation
+    ids, linear = prepared.ids, prepared.linear
     fn = kernel.function.rewrite()
+    outer, machine.launch = machine.launch, prepared.launch
     machine.deadline = Deadline(SECONDS)
 
     def record(recording: Recording) -> None:
-        machine.builder.recording, machine.builder.watching = recording, watching
-        fn(**arguments.build(recording, kernel.names, given.key))
+        machine.builder.recording, machine.builder.watching = recording, prepared.watching
+        fn(**arguments.build(recording, kernel.names, prepared.given.key))
         kernel.lanes[key] = max(kernel.lanes.get(key, 1), recording.widest)
         kernel.trim(len(recording.values))
 
     # one program after another where the order is asked for: in a batch all loads come before any store
     in_order = observation is not None and observation.order != "row"
     start, total = 0, len(linear)
-    while start < total:
-        if in_order:
-            size = 1
-        else:
-            lanes = kernel.lanes.get(key, _UNKNOWN_LANES)
-            size = min(_MOST_PROGRAMS, max(1, _BATCH_ELEMENTS // lanes))
-        batch = Batch(root, list(values), ids[start : start + size], linear[start : start + size])
-        try:
-            machine.run(batch, record)
-        except HangError as hang:
-            where = _line(hang, kernel)
-            if observation is not None:
-                launch.note(Kind.HANG, where, str(hang))
-            raise HangError(f"{kernel.name} ({where[0]}:{where[1]}): {hang}") from hang
-        except Exception as error:
-            file, line = _line(error, kernel)
-            raise InterpreterError(f"{error!r} at {file}:{line}") from error
-        start += size
+    try:
+        with np.errstate(all="ignore"):
+            while start < total:
+                if in_order:
+                    size = 1
+                else:
+                    lanes = kernel.lanes.get(key, _UNKNOWN_LANES)
+                    size = min(_MOST_PROGRAMS, max(1, _BATCH_ELEMENTS // lanes))
+                rows = slice(start, start + size)
+                whole = not start and size >= total
+                part = list(values) if whole else [v if len(v) == 1 else v[rows] for v in values]
+                machine.run(Batch(prepared.root, part, ids[rows], linear[rows]), record)
+                start += size
+    finally:
+        machine.launch = outer
 
 
 def _line(error: BaseException, kernel: Kernel) -> Place:

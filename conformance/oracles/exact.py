@@ -24,7 +24,7 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
         return []
     arguments = trial.op.reference_arguments(launch.call, launch.values)
     wide = {n: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for n, v in arguments.items()}
-    for i, (got, want) in enumerate(zip(launch.outputs, trial.reference(wide), strict=False)):
+    for i, (got, want) in enumerate(zip(launch.outputs, trial.reference(wide).outputs, strict=False)):
         if got.shape != want.shape:
             continue
         got, want = got.detach().cpu(), want.to(got.dtype)
