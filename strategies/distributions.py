@@ -89,7 +89,8 @@ def cancel(g: Generator, rows: int, n: int, f: Format) -> Array:
     x[:, half : 2 * half] = -base * (1.0 + g.standard_normal((rows, half)) * 2.0 ** (2 - f.digits))
     if n % 2:
         x[:, -1] = g.standard_normal(rows) * 2.0**-f.digits
-    return x[:, g.permutation(n)]
+    shuffled: Array = x.take(g.permutation(n), axis=1)  # indexing would lay out the columns one after the other
+    return shuffled
 
 
 def onehot(g: Generator, rows: int, n: int, f: Format) -> Array:

@@ -21,6 +21,7 @@ def test_distributions_are_finite_and_the_same_for_the_same_seed(name, dtype):
 
         assert made.shape == shape
         assert made.dtype == dtype
+        assert values.shared(shape, dtype).is_contiguous()
         assert made.double().isfinite().all()
         assert torch.equal(made.double(), values.fill(shape, dtype).double())
 
