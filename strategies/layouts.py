@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from strategies.choices import refuse, weighted
@@ -111,19 +110,22 @@ def _named(shape: Shape, strides: tuple[int, ...], offset: int, dense: tuple[int
     return Layout(kinds or CONTIGUOUS, strides, offset, offset + last + 1)
 
 
-def _walked(inner_first: list[tuple[int, int, int]], rank: int) -> Iterator[str]:
+def _walked(inner_first: list[tuple[int, int, int]], rank: int) -> list[str]:
     """The kinds that show in how the axes follow each other in memory: (stride, -axis, size) of each that moves."""
-    order = [-axis for _, axis, _ in reversed(inner_first)]
+    kinds = []
+    order = [axis for _, axis, _ in inner_first]
     usual = sorted(order)
     turned = order != usual
     if turned:
-        yield "transposed" if order == [*usual[:-2], usual[-1], usual[-2]] else "permuted"
+        kinds.append("transposed" if order[2:] == usual[2:] else "permuted")
     step = 1
-    for position, (stride, axis, size) in enumerate(inner_first):
+    for stride, axis, size in inner_first:
         if stride != step:
-            # a column (n, 1) with gaps is row-padded: its last stride is still 1
-            yield "sliced" if position == 0 and (turned or -axis == rank - 1) else "padded"
+            # of the innermost axis; a column (n, 1) with gaps is row-padded: its last stride is still 1
+            sliced = step == 1 and (turned or axis == 1 - rank)
+            kinds.append("sliced" if sliced else "padded")
         step = stride * size
+    return kinds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ def _realized(plan: Plan, shape: Shape) -> Layout:
     if 0 in shape or plan.is_dense:
         return _named(shape, dense, plan.offset, dense)
     rank = len(shape)
-    axes = list(range(rank))
+    axes = list(range(rank))  # the outermost in memory first
     if plan.order == "swap" and rank > 1:
         axes[-2:] = reversed(axes[-2:])
     elif plan.order == "reverse":
