@@ -20,9 +20,6 @@ Batch = tuple[Drawn, ...]
 # Calls in one of Hypothesis's own examples, which costs as much as drawing twenty calls by their tables (Hypothesis
 # 6.170: 0.6 ms).
 _CALLS = 128
-# Calls that are drawn, filled and launched before the first of them is judged: after a launch the code for that has
-# left the processor's caches, and a call by itself costs two to three times as much.
-TOGETHER = 64
 # the seeds of a batch, of which 0 stands for the simplest call
 _SEEDS = 2**53
 
@@ -67,14 +64,14 @@ def drawn(strategy: SearchStrategy[Any], source: random.Random | None, data: Dat
         yield call, tuple(tables.choices)
 
 
-def by_tables(strategy: SearchStrategy[Any], seed: int, left: Callable[[], int], most: int) -> Iterator[Batch] | None:
-    """Batches of not more than `left` calls each and `most` together, the simplest call first; None for a strategy that
-    Hypothesis has a part in."""
+def by_tables(strategy: SearchStrategy[Any], seed: int, size: Callable[[], int], most: int) -> Iterator[Batch] | None:
+    """Batches of `size` calls each and `most` together, the simplest call first; None for a strategy in which Hypothesis
+    has a part."""
     if not (isinstance(strategy, TableStrategy) and strategy.tables_alone):
         return None
     endless = itertools.chain(itertools.islice(drawn(strategy, None), 1), drawn(strategy, random.Random(seed)))
     calls = itertools.islice(endless, most)
-    return iter(lambda: tuple(itertools.islice(calls, min(TOGETHER, left()))), ())
+    return iter(lambda: tuple(itertools.islice(calls, size())), ())
 
 
 class Batches(SearchStrategy[Batch]):

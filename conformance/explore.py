@@ -18,7 +18,7 @@ from hypothesis.errors import FlakyFailure, StopTest
 from hypothesis.internal.entropy import deterministic_PRNG
 from hypothesis.strategies import SearchStrategy
 
-from conformance.batches import BACKEND, TOGETHER, Batch, Batches, Choices, Drawn, Single, by_tables
+from conformance.batches import BACKEND, Batch, Batches, Choices, Drawn, Single, by_tables
 from conformance.failures import ConformanceFailure
 from conformance.oracles.objection import Objection
 
@@ -33,8 +33,10 @@ _SHRINK_SECONDS = 20.0
 # Draws for each example that was asked for, after which a strategy has no more calls, as Hypothesis takes it.
 _DRAWS = 10
 
-# Calls that `ahead` is told of at once: few while it is not known what they are like, and more and more.
-_FEW, _GROWTH = 4, 4
+# Calls that are drawn, filled and launched before the first of them is judged: after a launch the code for that has
+# left the processor's caches, and a call by itself costs two to three times as much. Few while it is not known what
+# they are like, and more and more.
+_FEW, _GROWTH, _MANY = 4, 4, 64
 
 # new objects that make Python look for reference cycles; by default 700, which is every second example
 _OBJECTS = 20_000
@@ -119,7 +121,7 @@ def explore(
             together = _unseen(batch[start : start + size], seen)
             ahead([call for call, _ in together[: left()]])
             yield from together
-            start, size = start + size, min(_GROWTH * size, TOGETHER)
+            start, size = start + size, min(_GROWTH * size, _MANY)
 
     def collect(batch: Batch) -> None:
         nonlocal extra, until
@@ -146,7 +148,8 @@ def explore(
 
     try:
         with contextlib.suppress(_Enough), _rare_collections():
-            if target is None and (batches := by_tables(strategy, seed, left, _DRAWS * examples)) is not None:
+            batches = by_tables(strategy, seed, lambda: min(size, left()), _DRAWS * examples)
+            if target is None and batches is not None:
                 with deterministic_PRNG():  # for launchers that ask Python or NumPy for random numbers
                     for batch in batches:
                         collect(batch)

@@ -155,7 +155,7 @@ def _fill(values: Values, shape: tuple[int, ...], dtype: torch.dtype) -> torch.T
     return made if cut == shape else made.expand(shape).contiguous()
 
 
-# the tensors of as many calls as are prepared together (`conformance.batches`), and those that oracles make of them
+# the tensors of as many calls as are prepared together (`conformance.explore`), and those that oracles make of them
 _filled = functools.lru_cache(maxsize=512)(_fill)
 
 # (pattern, distribution, pins, weight). The weights of the distributions are those measured to find planted faults
