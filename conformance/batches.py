@@ -65,8 +65,8 @@ def drawn(strategy: SearchStrategy[Any], source: random.Random | None, data: Dat
 
 
 def by_tables(strategy: SearchStrategy[Any], seed: int, size: Callable[[], int], most: int) -> Iterator[Batch] | None:
-    """Batches of `size` calls each and `most` together, the simplest call first; None for a strategy in which Hypothesis
-    has a part."""
+    """Batches of `size` calls each and `most` together, the simplest call first; None for a strategy in which
+    Hypothesis has a part."""
     if not (isinstance(strategy, TableStrategy) and strategy.tables_alone):
         return None
     endless = itertools.chain(itertools.islice(drawn(strategy, None), 1), drawn(strategy, random.Random(seed)))
