@@ -114,7 +114,7 @@ LANES: dict[str, Lane] = {
             flies=True,
         ),
         Lane("exact", exact.LAW, _calls("exact"), _judged(*MEMORY, exact), exact.skip, flies=True),
-        Lane("determinism", determinism.LAW, _calls("numeric"), determinism.check, determinism.skip),
+        Lane("determinism", determinism.LAW, determinism.draw, determinism.check, determinism.skip),
         Lane("layouts", layouts.LAW, _calls("numeric"), layouts.check, layouts.skip),
         Lane(
             "batch_invariance",

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.jit._builtins import _find_builtin, _register_builtin
 
 from conformance.poison import LIMIT, Poison, fill, fill_bytes
 from conformance.regions import Arena, Region, Role
@@ -373,6 +374,13 @@ def _intercepted(original: Callable[..., Any], empty: bool) -> Callable[..., Any
     return factory
 
 
+def _scriptable(wrapper: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """The wrapper, which TorchScript takes for the original; torch scripts its rules of `torch.func.jvp` late."""
+    if (scripted := _find_builtin(original)) is not None:  # type: ignore[no-untyped-call]
+        _register_builtin(wrapper, scripted)
+    return wrapper
+
+
 def _install() -> None:
     """Wrap torch's factories, once a process; outside `intercept` the wrappers cost one attribute look-up.
 
@@ -392,12 +400,12 @@ def _install() -> None:
         for name in names:
             original = getattr(owner, name)
             if not hasattr(original, "__wrapped_by_conformance__"):
-                setattr(owner, name, _intercepted(original, empty))
+                setattr(owner, name, _scriptable(_intercepted(original, empty), original))
     for owner, copying in ((torch.Tensor, _COPIES), (torch, _JOINED)):
         for name in copying:
             original = getattr(owner, name)
             if not hasattr(original, "__wrapped_by_conformance__"):
-                setattr(owner, name, _noted(original))
+                setattr(owner, name, _scriptable(_noted(original), original))
 
 
 @contextlib.contextmanager

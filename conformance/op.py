@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,11 @@ import torch
 from hypothesis.errors import InvalidArgument
 from hypothesis.strategies import SearchStrategy
 
-from conformance import inference
+from conformance import growth, inference
 from conformance.promises import Promises
 from conformance.regions import Role
 from strategies import LAYOUTS, WRITABLE, Axis, Call, TensorDescription, calls, sizes
+from strategies.calls import CallStrategy
 from strategies.tensors import TensorStrategy
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ class Op:
                 raise InvalidArgument(f"the {relation.name}: {unknown!r} is no argument of {self.name}")
             for unknown in {*relation.axes} - known:
                 raise InvalidArgument(f"the {relation.name}: no argument of {self.name} has an axis {unknown!r}")
-        self.calls()  # axes and descriptions are validated at once
+        self.calls(long=())  # axes and descriptions are validated at once
 
     def __repr__(self) -> str:
         return f"Op({self.name}: {', '.join(self.names)})"
@@ -289,8 +291,17 @@ class Op:
         for name, largest in (limits or {}).items():
             if name not in self.axis_names():
                 raise InvalidArgument(f"limits names {name!r}, which is no axis of {self.name}")
-            axes.setdefault(name, sizes(max=largest))
+            axes[name] = axes.get(name, sizes()).within(largest)
+        if "long" not in options:
+            options["long"] = self.long_axes
         return calls(self.inputs, axes=axes, **options)
+
+    @functools.cached_property
+    def long_axes(self) -> tuple[str, ...]:
+        """The axes that may be long: those along which the reference, and so the search for a bound, stays fast."""
+        strategy = calls(self.inputs, axes=self.axes, max_elements=self.max_elements)
+        assert isinstance(strategy, CallStrategy)
+        return tuple(name for name in strategy.long if growth.is_linear(self, name))
 
     def reference_arguments(self, call: Call, values: Mapping[str, torch.Tensor]) -> dict[str, Any]:
         """The arguments of the reference: the logical values of tensors (on the CPU), scalars as drawn."""

@@ -11,7 +11,16 @@ from typing import Any
 from hypothesis.errors import InvalidArgument
 
 from strategies.choices import Data, integer, refuse
-from strategies.shapes import BLOCKS, LONGEST, Ladder, ladder
+from strategies.shapes import BLOCKS, LONG, LONGEST, Ladder, Stretch, ladder, stretch
+
+#: The largest number of elements of a tensor in most calls: interpreted kernels take about a microsecond for each.
+MAX_ELEMENTS = 4096
+# The same in the calls with a long axis: a little over 16,384 where one tensor has all axes, the long one as its last,
+# over 32,768 where that is the only one. Other axes are often walked in small steps, the depth of a matrix product by
+# tiles and the rows in the gradient of a weight one by one, and an interpreted step takes 0.15 ms: a little over 4,096.
+_ROWS, _ALONE, _WALKED = 20480, 36864, 4224
+# One call in so many has an axis long, for each axis that may be; no more than one in eight calls together.
+_TURNS, _MOST_LONG = 20, 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,13 +31,20 @@ class Axis:
     kind: str = "sizes"
     of: tuple[str, ...] = ()
     min: int = 0
-    max: int = LONGEST
+    max: int | None = None  # None where only the budget of a call bounds the axis
     multiple: int = 1
     blocks: tuple[int, ...] = BLOCKS
     function: Callable[..., int] | None = None
 
     def __repr__(self) -> str:
-        return f"{self.kind}({', '.join(self.of) or f'{self.min}..{self.max}'})"
+        most = "" if self.max is None else self.max
+        return f"{self.kind}({', '.join(self.of) or f'{self.min}..{most}'})"
+
+    def within(self, largest: int) -> Axis:
+        """The same axis, no longer than `largest`; one that follows from others stays as it is."""
+        if self.kind != "sizes" or (self.max is not None and self.max <= largest):
+            return self
+        return dataclasses.replace(self, max=largest)
 
 
 def _whole(argument: str, value: object, least: int) -> int:
@@ -37,20 +53,19 @@ def _whole(argument: str, value: object, least: int) -> int:
     return value
 
 
-def sizes(*, min: int = 0, max: int = LONGEST, multiple: int = 1, blocks: tuple[int, ...] = BLOCKS) -> Axis:
+def sizes(*, min: int = 0, max: int | None = None, multiple: int = 1, blocks: tuple[int, ...] = BLOCKS) -> Axis:
     """An axis of any size from `min` to `max` that divides by `multiple`, aimed at the edges of tiles of the sizes
-    `blocks`."""
+    `blocks`; without `max` the element budget bounds it."""
     _whole("min", min, 0)
-    _whole("max", max, min)
     _whole("multiple", multiple, 1)
-    if max // multiple * multiple < min:
+    if max is not None and _whole("max", max, min) // multiple * multiple < min:
         raise refuse("multiple", multiple, f"no multiple of it lies between min={min} and max={max}")
     if not isinstance(blocks, tuple) or not all(isinstance(block, int) and block > 0 for block in blocks):
         raise refuse("blocks", blocks, "give a tuple of tile edges, for example (64, 128)")
     return Axis("sizes", (), min, max, multiple, blocks)
 
 
-def even(*, min: int = 0, max: int = LONGEST) -> Axis:
+def even(*, min: int = 0, max: int | None = None) -> Axis:
     """An axis of even size, as rotary embeddings need."""
     return sizes(min=min, max=max, multiple=2)
 
@@ -145,23 +160,28 @@ def _is_expression(tree: ast.AST, names: list[str]) -> bool:
 class Frame:
     """The axes of a call in an order in which they can be drawn, within the budgets of its tensors.
 
-    `shapes` are the dimensions of each tensor; no tensor gets more than `max_elements` elements, and the product of all
-    free axes stays below 16 times that, since an op may combine every axis with every other (a matrix product does).
-    An axis that `axes` says nothing of has up to 1100 entries, or a quarter of a budget that is larger than that.
-    Fixed sizes and the least sizes of axes are kept even where they exceed the budget.
+    `shapes` are the dimensions of each tensor; no tensor gets more than `max_elements` elements (4,096 where that is
+    None), and the product of all free axes stays below 16 times that, since an op may combine every axis with every
+    other (a matrix product does). An axis without a largest size has up to 1100 entries, or a quarter of a budget that
+    is larger than that. Fixed sizes and the least sizes of axes are kept even where they exceed the budget.
+
+    Now and then one of the axes `long` (None: every axis that may be) ends next to a larger power of two, and the
+    others are short. The product of all axes of such a call stays within `max_elements`, or 36,864 at most.
     """
 
     def __init__(
         self,
         shapes: tuple[tuple[Dimension, ...], ...],
         axes: Mapping[str, Axis],
-        max_elements: int,
+        max_elements: int | None,
         at_least_one: frozenset[str] = frozenset(),
+        long: frozenset[str] | None = None,
     ) -> None:
         used = [name for shape in reversed(shapes) for dim in reversed(shape) for name in dim.names]
         # the last axis first: tiles and reductions run along it, so it gets the room
-        largest = LONGEST if max_elements <= 4 * LONGEST else max_elements // 4
-        self._axes = {name: axes.get(name, Axis(max=largest)) for name in dict.fromkeys(used)}
+        budget = MAX_ELEMENTS if max_elements is None else max_elements
+        self._largest = LONGEST if budget <= 4 * LONGEST else budget // 4
+        self._axes = {name: axes.get(name, Axis()) for name in dict.fromkeys(used)}
         self._add_sources(axes)
         for name in axes:
             if name not in self._axes:
@@ -171,12 +191,35 @@ class Frame:
         for name in at_least_one:
             self._fill(name, name)
         self._shapes = shapes
-        self._budget = max_elements
+        self._usual = (budget, 16 * budget)
         least: dict[str, int] = {}
         for name in self.order:
             least[name] = self._least(name, least)
         self._minimal = least
         self._steps = tuple(self._step(name) for name in self.order)
+        self._stretches = self._stretched(max_elements, long)
+        self._turns = max(_TURNS, _MOST_LONG * len(self._stretches))
+
+    @property
+    def long(self) -> tuple[str, ...]:
+        """The axes that are long in some calls."""
+        return tuple(name for name, _ in self._stretches)
+
+    def _stretched(self, max_elements: int | None, long: frozenset[str] | None) -> tuple[tuple[str, Stretch], ...]:
+        free = [name for name in self.order if self._axes[name].kind == "sizes"]
+        together = any(set(free) <= {name for dim in shape for name in dim.names} for shape in self._shapes)
+        budget = max_elements or (_ALONE if len(free) == 1 else _ROWS if together else _WALKED)
+        self._long = (budget, budget)
+        outer = {name for shape in self._shapes for dim in shape[:-1] for name in dim.names}
+        found = []
+        for name, axis, _, touching in self._steps:
+            if name in free and (long is None or name in long) and self._largest < LONG[0]:
+                longest = min(budget, _WALKED) if name in outer else budget
+                most = self._room(name, touching, self._minimal, min(axis.max or budget, longest), self._long)
+                steps = stretch(axis.min, most, axis.multiple)
+                if steps is not None:
+                    found.append((name, steps))
+        return tuple(found)
 
     def _fill(self, name: str, wanted: str) -> None:
         """Let `name`, and what it depends on, have at least one entry, so that `wanted` has."""
@@ -240,7 +283,8 @@ class Frame:
         axis = self._axes[name]
         steps = None
         if axis.kind == "sizes":
-            steps = ladder(axis.min, axis.max, axis.multiple, axis.blocks)
+            largest = max(self._largest, axis.min, axis.multiple) if axis.max is None else axis.max
+            steps = ladder(axis.min, largest, axis.multiple, axis.blocks)
         followers = {name}
         for other in self.order:
             if any(source in followers for source in self._axes[other].of):
@@ -257,32 +301,55 @@ class Frame:
         """The sizes of all axes, by name."""
         sizes: dict[str, int] = {}
         rest = dict(self._minimal)  # what is not drawn yet counts with its least size
+        budgets, long = self._usual, ""
+        if self._stretches:
+            turn = integer(data, 0, self._turns - 1) - self._turns + len(self._stretches)
+            if turn >= 0:
+                long, stretched = self._stretches[turn]
+                sizes[long] = stretched.draw(data)
+                budgets = self._long
+                self._settle(long, sizes[long], rest, self._steps[self.order.index(long)][3])
         for name, axis, steps, touching in self._steps:
+            if name == long:
+                continue
             if axis.function is not None:
                 size = self._derive(name, axis, sizes)
             elif axis.kind == "fixed":
                 size = axis.min
             elif steps is not None:
-                size = steps.draw(data, self._room(name, touching, rest, axis.max))
+                size = steps.draw(data, self._room(name, touching, rest, steps.largest, budgets))
+                if long and axis.min == 0:
+                    size = max(size, 1)  # a long axis of an empty tensor shows nothing
             elif axis.kind == "multiple_of":
+                assert axis.max is not None
                 base = sizes[axis.of[0]]
-                most = max(
-                    axis.min, min(axis.max, self._room(name, touching, rest, axis.max * max(base, 1)) // max(base, 1))
-                )
-                size = base * integer(data, axis.min, most)
+                room = self._room(name, touching, rest, axis.max * max(base, 1), budgets) // max(base, 1)
+                size = base * integer(data, axis.min, max(axis.min, min(axis.max, room)))
             else:
-                size = self._at_most(data, name, axis, touching, rest, sizes[axis.of[0]])
+                size = self._at_most(data, name, axis, touching, rest, sizes[axis.of[0]], budgets)
             sizes[name] = size
-            rest[name] = max(size, 1)
-            if touching[2] != (name,):
-                for other in touching[2][1:]:
-                    rest[other] = max(1, self._least(other, rest))
-        return sizes
+            self._settle(name, size, rest, touching)
+        return {name: sizes[name] for name in self.order} if long else sizes
 
-    def _at_most(self, data: Data, name: str, axis: Axis, touching: Any, rest: dict[str, int], bound: int) -> int:
+    def _settle(self, name: str, size: int, rest: dict[str, int], touching: Any) -> None:
+        """Let `rest` know the size of an axis, and what follows from it for others."""
+        rest[name] = max(size, 1)
+        for other in touching[2][1:]:
+            rest[other] = max(1, self._least(other, rest))
+
+    def _at_most(
+        self,
+        data: Data,
+        name: str,
+        axis: Axis,
+        touching: Any,
+        rest: dict[str, int],
+        bound: int,
+        budgets: tuple[int, int],
+    ) -> int:
         if bound <= axis.min:
             return bound + integer(data, 0, 0)
-        room = self._room(name, touching, rest, bound)
+        room = self._room(name, touching, rest, bound, budgets)
         steps = ladder(axis.min, LONGEST, 1, axis.blocks)
         count = steps.reach(min(room, bound))
         # a quarter on the bound itself, where two extents end together
@@ -290,10 +357,10 @@ class Frame:
         index = integer(data, 0, count + extra - 1)
         return steps.steps[index] if index < count else bound
 
-    def _room(self, name: str, touching: Any, rest: dict[str, int], most: int) -> int:
-        """The largest size of `name` that no tensor's budget forbids."""
+    def _room(self, name: str, touching: Any, rest: dict[str, int], most: int, budgets: tuple[int, int]) -> int:
+        """The largest size of `name`, up to `most`, within the budgets of each tensor and of all free axes."""
         simple, shapes, followers = touching
-        total = 16 * self._budget
+        budget, total = budgets
         for other in self.order:
             if other != name and self._axes[other].function is None:
                 total //= rest[other]
@@ -304,7 +371,7 @@ class Frame:
                 for dim in shape:
                     if dim.text != name:
                         others *= rest[dim.text] if dim.plain else max(dim.size(rest), 1)
-                room = min(room, self._budget // others)
+                room = min(room, budget // others)
             return room
         low, high = 1, max(room, 1)
         trial = dict(rest)
@@ -313,7 +380,7 @@ class Frame:
             trial[name] = middle
             for other in followers[1:]:
                 trial[other] = max(1, self._least(other, trial))
-            if all(self._elements(shape, trial) <= self._budget for shape in shapes):
+            if all(self._elements(shape, trial) <= budget for shape in shapes):
                 low = middle
             else:
                 high = middle - 1

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import torch
@@ -13,11 +11,11 @@ from hypothesis.strategies import SearchStrategy
 
 from strategies import fills
 from strategies.axes import Axis, Frame, dimension
-from strategies.choices import Data, TableStrategy, entry, integer, refuse
+from strategies.choices import Data, TableStrategy, entry, integer, refuse, weighted
 from strategies.descriptions import TensorDescription
 from strategies.dtypes import Dtypes, name_of
 from strategies.layouts import LAYOUTS, Plan, check_layouts, plans
-from strategies.tensors import MAX_ELEMENTS, TensorSpec, TensorStrategy, check_dtypes, describe
+from strategies.tensors import TensorSpec, TensorStrategy, check_dtypes, check_max_elements, describe
 from strategies.values import LANES, check_specials, number_from_json, number_to_json
 
 Scalar: TypeAlias = bool | int | float | str | None
@@ -128,29 +126,29 @@ def _from_json(value: Any) -> Argument:
     return value  # type: ignore[no-any-return]
 
 
-@functools.lru_cache(maxsize=128)
-def _plan_rows(kinds: tuple[tuple[int, tuple[str, ...]], ...]) -> tuple[tuple[Plan, ...], ...]:
-    """The table of layouts for all tensors of a call: all simple, then one of them not, then any combination.
+class Layouts:
+    """The layouts of all tensors of a call: three in ten calls wholly simple (what fails there is not about layouts),
+    three in ten with one tensor that is not, the others in any combination.
 
-    One choice for the call instead of one a tensor; ordered by the number of tensors that are not simple, so that a
-    counterexample shrinks to the tensor whose layout matters.
+    How many are not simple is drawn first, so that a counterexample shrinks to the tensor whose layout matters.
     """
-    tables = [plans(rank, names) for rank, names in kinds]
-    simple = tuple(table[0] for table in tables)
-    rows = [simple]
-    singles: list[tuple[Plan, ...]] = []
-    for position, table in enumerate(tables):
-        for plan in table:
-            if plan != table[0]:
-                singles.append((*simple[:position], plan, *simple[position + 1 :]))
-    mixed: list[tuple[Plan, ...]] = []
-    if len(tables) > 1:
-        chooser = random.Random(0)  # a fixed table: the same index means the same layouts in every process
-        mixed = [tuple(chooser.choice(table) for table in tables) for _ in range(16 * len(tables) + len(singles))]
-        mixed.sort(key=lambda row: sum(plan != first for plan, first in zip(row, simple, strict=True)))
-    rows += singles + mixed
-    # three calls in ten are wholly simple: what fails there is not about layouts
-    return tuple([simple] * (3 * len(rows) // 7) + rows)
+
+    def __init__(self, kinds: tuple[tuple[int, tuple[str, ...]], ...]) -> None:
+        self._tables = [plans(rank, names) for rank, names in kinds]
+        self._simple = tuple(table[0] for table in self._tables)
+        self._others = [tuple(plan for plan in table if plan != table[0]) for table in self._tables]
+        single = [position for position, table in enumerate(self._others) if table]
+        mixed = 4 * len(single) if len(single) > 1 else 0
+        self._turns = weighted([(-1, 3 * len(single) or 1), *((position, 3) for position in single), (-2, mixed)])
+
+    def draw(self, data: Data) -> tuple[Plan, ...]:
+        """A plan for each tensor."""
+        turn = entry(data, self._turns)
+        if turn == -2:
+            return tuple(entry(data, table) for table in self._tables)
+        if turn == -1:
+            return self._simple
+        return (*self._simple[:turn], entry(data, self._others[turn]), *self._simple[turn + 1 :])
 
 
 class CallStrategy(TableStrategy[Call]):
@@ -164,7 +162,8 @@ class CallStrategy(TableStrategy[Call]):
         layouts: Mapping[str, tuple[str, ...]],
         lane: str,
         specials: tuple[str, ...],
-        max_elements: int,
+        max_elements: int | None,
+        long: frozenset[str] | None,
     ) -> None:
         super().__init__()
         self._inputs = inputs
@@ -177,11 +176,16 @@ class CallStrategy(TableStrategy[Call]):
         shapes = tuple(spec.axes for spec in self._specs.values())
         into = tuple(spec.into for spec in self._specs.values() if isinstance(spec.into, str))
         needed = frozenset(name for spec in self._specs.values() for name in spec.needed)
-        self._frame = Frame((*shapes, *((dimension(name),) for name in into)), axes, max_elements, needed)
-        self._table = _plan_rows(tuple((len(spec.axes), layouts[name]) for name, spec in self._specs.items()))
+        self._frame = Frame((*shapes, *((dimension(name),) for name in into)), axes, max_elements, needed, long)
+        self._layouts = Layouts(tuple((len(spec.axes), layouts[name]) for name, spec in self._specs.items()))
 
     def __repr__(self) -> str:
         return f"calls({', '.join(self._inputs)})"
+
+    @property
+    def long(self) -> tuple[str, ...]:
+        """The axes that are long in some calls."""
+        return self._frame.long
 
     @property
     def tables_alone(self) -> bool:
@@ -192,7 +196,7 @@ class CallStrategy(TableStrategy[Call]):
         """A call."""
         sizes = self._frame.draw(data)
         dtypes = [entry(data, choices) for choices in self._dtypes]
-        layouts = iter(entry(data, self._table)) if self._specs else iter(())
+        layouts = iter(self._layouts.draw(data))
         seed: int | None = None
         arguments: list[tuple[str, Argument]] = []
         for position, (name, strategy) in enumerate(self._inputs.items()):
@@ -224,7 +228,8 @@ def calls(
     lane: str = "numeric",
     layouts: tuple[str, ...] | Mapping[str, tuple[str, ...]] | None = None,
     special: tuple[str, ...] = fills.SPECIALS,
-    max_elements: int = MAX_ELEMENTS,
+    max_elements: int | None = None,
+    long: Iterable[str] | None = None,
 ) -> SearchStrategy[Call]:
     """A strategy of calls with these arguments, in this order.
 
@@ -234,7 +239,10 @@ def calls(
     * `lane`: "numeric", "exact" (small integers on which sums are exact) or "special" (NaN, infinities and the like).
     * `layouts`: what layouts are allowed, for all tensors or by argument, within what each tensor allows.
     * `special`: names of `kst.SPECIALS` for the special lane.
-    * `max_elements`: the element budget of each tensor.
+    * `max_elements`: the element budget of each tensor; None is 4,096, and more in a call with
+      a long axis.
+    * `long`: the axes that, now and then, end next to 2,048, 4,096 or a larger power of two, where blocks are capped;
+      by default all that have no `max` below it.
 
     Raises InvalidArgument at once for a name that is unknown, a circle of axes, or a wrong value.
     """
@@ -251,9 +259,13 @@ def calls(
             raise refuse(f"axes[{name!r}]", axis, "give a relation such as kst.even() or kst.fixed(64)")
     if lane not in LANES:
         raise refuse("lane", lane, f"there are {', '.join(LANES)}")
-    if isinstance(max_elements, bool) or not isinstance(max_elements, int) or max_elements < 1:
-        raise refuse("max_elements", max_elements, "give a whole number of at least 1")
     specs = {name: s.spec for name, s in inputs.items() if isinstance(s, TensorStrategy)}
+    known = {axis for spec in specs.values() for dim in spec.axes for axis in dim.names} | set(axes)
+    for axis_name in long or ():
+        if axis_name not in known:
+            raise refuse(
+                "long", axis_name, f"no argument has an axis of that name; there are {', '.join(sorted(known))}"
+            )
     return CallStrategy(
         dict(inputs),
         axes,
@@ -261,7 +273,8 @@ def calls(
         _restricted(specs, layouts),
         lane,
         check_specials(special),
-        max_elements,
+        check_max_elements(max_elements),
+        None if long is None else frozenset(long),
     )
 
 

@@ -202,7 +202,8 @@ def _realized(plan: Plan, shape: Shape) -> Layout:
 
 # (plan, weight). Offsets: 1 and 3 elements break the 16-byte alignment that Triton and vectorized loads rely on for
 # every type below 16 bytes, 16 elements keep it for every type. Row strides: one more than the row, a multiple of 16
-# (an integer that Triton specializes on), and not.
+# (an integer that Triton specializes on), and not. A plan of several kinds stands behind those of its last kind alone,
+# to which it shrinks by small steps.
 _PLANS: tuple[tuple[Plan, int], ...] = (
     (Plan(), 10),
     (Plan(uses=("offset",), offset=1), 3),
@@ -211,24 +212,24 @@ _PLANS: tuple[tuple[Plan, int], ...] = (
     (Plan(uses=("padded",), pad=1), 3),
     (Plan(uses=("padded",), pad=1, align=16), 2),
     (Plan(uses=("padded",), pad=7, every=True), 1),
-    (Plan(uses=("sliced",), step=2), 3),
-    (Plan(uses=("sliced",), step=3), 1),
-    (Plan(uses=("transposed",), order="swap"), 4),
-    (Plan(uses=("permuted",), order="reverse"), 2),
-    (Plan(uses=("permuted",), order="rotate"), 2),
-    (Plan(uses=("expanded",), expand=0), 2),
-    (Plan(uses=("expanded",), expand=1), 2),
-    (Plan(uses=("odd_ones",), ones=7), 2),
-    (Plan(uses=("odd_ones",), ones=1), 1),
     (Plan(uses=("offset", "padded"), offset=3, pad=5, every=True), 1),
     (Plan(uses=("offset", "padded"), offset=16, pad=1, align=16), 1),
+    (Plan(uses=("sliced",), step=2), 3),
+    (Plan(uses=("sliced",), step=3), 1),
     (Plan(uses=("offset", "sliced"), offset=1, step=2), 1),
     (Plan(uses=("padded", "sliced"), step=2, pad=3, every=True), 1),
+    (Plan(uses=("transposed",), order="swap"), 6),
     (Plan(uses=("padded", "transposed"), order="swap", pad=2, every=True), 1),
     (Plan(uses=("offset", "transposed"), order="swap", offset=1), 1),
     (Plan(uses=("sliced", "transposed"), order="swap", step=2), 1),
+    (Plan(uses=("permuted",), order="reverse"), 2),
+    (Plan(uses=("permuted",), order="rotate"), 2),
     (Plan(uses=("offset", "padded", "sliced", "permuted"), order="reverse", step=2, pad=1, offset=5, every=True), 1),
+    (Plan(uses=("expanded",), expand=0), 2),
+    (Plan(uses=("expanded",), expand=1), 2),
     (Plan(uses=("offset", "padded", "expanded"), expand=0, pad=3, offset=1, every=True), 1),
+    (Plan(uses=("odd_ones",), ones=7), 2),
+    (Plan(uses=("odd_ones",), ones=1), 1),
 )
 # the least number of axes on which a kind can differ from dense
 _RANK = {"padded": 2, "transposed": 2, "permuted": 3, "expanded": 1}

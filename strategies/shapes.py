@@ -11,8 +11,11 @@ from strategies.choices import Data, integer
 #: Tile edges that sizes are aimed at when nothing else is known of a kernel: powers of two from 16 (the smallest edge
 #: of `tl.dot`) to 128.
 BLOCKS = (16, 32, 64, 128)
-#: The largest size drawn by default: beyond a tile of 1024, and a few rows of it still fit into the element budget.
+#: The largest size of most calls: beyond a tile of 1024, and a few rows of it still fit into the element budget.
 LONGEST = 1100
+#: Powers of two that a long axis ends next to: caps of blocks (`min(next_power_of_2(n), 2048)`) and of fused rows. Each
+#: twice the next is as often as it is cheap.
+LONG = (2048, 2048, 4096, 4096, 8192, 16384, 32768)
 
 _PRIMES = (
     3,
@@ -55,6 +58,11 @@ class Ladder:
     steps: tuple[int, ...]
     smallest: int
     _ascending: tuple[int, ...]
+
+    @property
+    def largest(self) -> int:
+        """The largest of them."""
+        return self._ascending[-1]
 
     def reach(self, limit: int) -> int:
         """The number of entries of the table not above `limit`, at least 1."""
@@ -116,3 +124,53 @@ def ladder(low: int, high: int, multiple: int = 1, blocks: tuple[int, ...] = BLO
         steps = (first,) * ones + (0,) * zeros + ascending[zeros + ones :]
         return Ladder(steps, 0, (first,) * (ones + zeros) + ascending[zeros + ones :])
     return Ladder(ascending, smallest, ascending)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stretch:
+    """The sizes that a long axis is drawn from, in ascending order: `aimed` ones in nineteen of twenty draws, and every
+    other size once, so that a failing one can shrink to the smallest that fails.
+
+    As a table it would have half a million entries: an aimed size has `extra` more of them than another one.
+    """
+
+    smallest: int
+    multiple: int
+    count: int
+    aimed: tuple[int, ...]
+    extra: int
+
+    def __len__(self) -> int:
+        return self.count + len(self.aimed) * self.extra
+
+    def draw(self, data: Data) -> int:
+        """A size."""
+        return self[integer(data, 0, len(self) - 1)]
+
+    def __getitem__(self, index: int) -> int:
+        for i, size in enumerate(self.aimed):
+            behind = index - i * self.extra - (size - self.smallest) // self.multiple
+            if behind < 0:
+                return self.smallest + (index - i * self.extra) * self.multiple
+            if behind <= self.extra:
+                return size
+        raise IndexError(index)
+
+
+# of twenty long axes, one has any size
+_ANY = 20
+
+
+def stretch(low: int, high: int, multiple: int = 1) -> Stretch | None:
+    """The long sizes from `low` to `high` that divide by `multiple`, None where there is none."""
+    smallest = -(-max(low, 1) // multiple) * multiple
+    aimed = []
+    for power in LONG:
+        for near in (-1, 0, 1, 1):
+            size = -(-power // multiple) * multiple + near * multiple
+            if max(smallest, LONGEST) <= size <= high:
+                aimed.append(size)
+    if not aimed:
+        return None
+    count = (max(aimed) - smallest) // multiple + 1
+    return Stretch(smallest, multiple, count, tuple(sorted(aimed)), (_ANY - 1) * count // len(aimed))

@@ -19,8 +19,6 @@ from strategies.dtypes import BOOLS, FLOATS, INDICES, Dtypes, name_of
 from strategies.layouts import CONTIGUOUS, LAYOUTS, WRITABLE, check_layouts, plans
 from strategies.values import Values, check_names, draw_pins, draw_seed, styles
 
-#: The largest number of elements of a drawn tensor: interpreted kernels take about a microsecond for each.
-MAX_ELEMENTS = 4096
 _MASK = Domain("mask")
 _UNIQUE = (("ramp", "", 0), *[("random", "unique", 0)] * 3)
 _UNIQUE_IGNORED = (*_UNIQUE, *[("random", "unique_ignored", 0)] * 3, ("random", "all_ignored", 0))
@@ -54,7 +52,7 @@ class TensorSpec:
 class TensorStrategy(TableStrategy[TensorDescription]):
     """A Hypothesis strategy of tensor descriptions; `calls` reads its `spec` and draws several of them together."""
 
-    def __init__(self, spec: TensorSpec, text: str, axes: Mapping[str, Axis], max_elements: int) -> None:
+    def __init__(self, spec: TensorSpec, text: str, axes: Mapping[str, Axis], max_elements: int | None) -> None:
         super().__init__()
         self.spec = spec
         self._text = text
@@ -146,7 +144,7 @@ def tensors(
     special: bool = True,
     dtype_group: str | None = None,
     sizes: Mapping[str, Axis] | None = None,
-    max_elements: int = MAX_ELEMENTS,
+    max_elements: int | None = None,
 ) -> SearchStrategy[TensorDescription]:
     """A strategy of tensors (as `TensorDescription`) with these axes.
 
@@ -190,7 +188,7 @@ def indices(
     layouts: tuple[str, ...] = LAYOUTS,
     optional: bool = False,
     sizes: Mapping[str, Axis] | None = None,
-    max_elements: int = MAX_ELEMENTS,
+    max_elements: int | None = None,
 ) -> SearchStrategy[TensorDescription]:
     """A strategy of index tensors whose entries are valid for an axis `into` (a name or a length).
 
@@ -245,7 +243,7 @@ def offsets(
     )
     if not spec.axes or spec.axes[-1].size(dict.fromkeys(spec.axes[-1].names, 1)) < 2:
         raise refuse("axes", axes, "offsets have one entry more than there are parts: write 'sequences+1'")
-    return _strategy("offsets", spec, axes, None, MAX_ELEMENTS)
+    return _strategy("offsets", spec, axes, None, None)
 
 
 def masks(
@@ -254,7 +252,7 @@ def masks(
     layouts: tuple[str, ...] = LAYOUTS,
     optional: bool = False,
     sizes: Mapping[str, Axis] | None = None,
-    max_elements: int = MAX_ELEMENTS,
+    max_elements: int | None = None,
 ) -> SearchStrategy[TensorDescription]:
     """A strategy of masks: all true, all false, causal, ragged prefixes, whole rows false, random.
 
@@ -282,7 +280,7 @@ def seeds() -> SearchStrategy[TensorDescription]:
     spec = TensorSpec(
         (dimension(1),), (torch.int64,), CONTIGUOUS, whole(0, 2**62), False, "seeds", None, None, False, False
     )
-    return _strategy("seeds", spec, (), None, MAX_ELEMENTS)
+    return _strategy("seeds", spec, (), None, None)
 
 
 def outputs(
@@ -316,10 +314,19 @@ def _check_domain(domain: Domain) -> Domain:
     return domain
 
 
+def check_max_elements(value: int | None) -> int | None:
+    """`value`, the element budget or None. Raises InvalidArgument otherwise."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise refuse("max_elements", value, "give a whole number of at least 1")
+    return value
+
+
 def _strategy(
-    name: str, spec: TensorSpec, axes: tuple[str | int, ...], sizes: Mapping[str, Axis] | None, max_elements: int
+    name: str,
+    spec: TensorSpec,
+    axes: tuple[str | int, ...],
+    sizes: Mapping[str, Axis] | None,
+    max_elements: int | None,
 ) -> TensorStrategy:
-    if isinstance(max_elements, bool) or not isinstance(max_elements, int) or max_elements < 1:
-        raise refuse("max_elements", max_elements, "give a whole number of at least 1")
     text = f"{name}({', '.join(repr(axis) for axis in axes)})"
-    return TensorStrategy(spec, text, sizes or {}, max_elements)
+    return TensorStrategy(spec, text, sizes or {}, check_max_elements(max_elements))

@@ -115,3 +115,14 @@ def test_lazy_memory_is_not_committed(resident):
 
     assert int(storage[2**33]) == 1
     assert resident() - before < 2**24  # a page, and what the allocator does meanwhile
+
+
+def test_torch_scripts_a_function_with_factories_after_they_are_wrapped():
+    with intercept(Allocations(Arena(), torch.device("cpu"))):
+        pass
+
+    assert torch.jit.script(scripted)(torch.ones(3)).tolist() == [0.0, 0.0, 0.0, 1.0]
+
+
+def scripted(x):
+    return torch.cat([torch.zeros_like(x), torch.ones(1)])

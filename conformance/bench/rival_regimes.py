@@ -77,7 +77,7 @@ def _calls(op: Op, promises: Promises, dtype: torch.dtype | None, sizes: Mapping
     }
     for name, axis in op.axes.items():
         if name in free:
-            size = min(axis.max, sizes[name], limits.get(name, sizes[name]))
+            size = min(axis.max or sizes[name], sizes[name], limits.get(name, sizes[name]))
             free[name] = kst.fixed(max(axis.min, size) // axis.multiple * axis.multiple)
     return op.calls(dtype=dtype, layouts=("contiguous",), replaced=free, max_elements=MOST)
 

@@ -91,7 +91,7 @@ def _spread(trial: Trial, dtype: torch.dtype | None, name: str, *, last: bool) -
     # empty tensors, and one entry along the axis, have no offset that could overflow
     full = {n: kst.sizes(min=2 if n == spread_axis else 1) for n in long_axes(trial)}
     limits = dict(trial.promises.limits)
-    base = trial.op.calls(dtype=dtype, layouts=("contiguous",), replaced=full, limits=limits)
+    base = trial.op.calls(dtype=dtype, layouts=("contiguous",), replaced=full, limits=limits, long=())
 
     def spread(call: Call) -> Call:
         value = call.tensors.get(name)

@@ -4,7 +4,7 @@ from strategy_verbs import find_any, minimal, sample
 
 import strategies as kst
 from strategies.axes import dimension
-from strategies.shapes import ladder
+from strategies.shapes import LONG, ladder, stretch
 
 
 def sizes_of(axes, *names, **options):
@@ -87,6 +87,61 @@ def test_a_larger_budget_allows_longer_axes():
     find_any(sizes_of({}, "n", max_elements=2**16), lambda call: call.sizes["n"] > 4096)
 
 
+@pytest.mark.parametrize("near", [-1, 0, 1])
+@pytest.mark.parametrize("power", [2048, 4096, 8192, 16384, 32768])
+def test_sizes_come_next_to_the_powers_at_which_blocks_are_capped(power, near):
+    find_any(sizes_of({}, "n"), lambda call: call.sizes["n"] == power + near, examples=20_000)
+
+
+@pytest.mark.parametrize("axes", [{}, {"n": kst.sizes(min=1)}, {"n": kst.even()}, {"n": kst.multiple_of(16)}])
+def test_one_call_in_twenty_has_a_long_axis_unless_its_author_bounds_it(axes):
+    values, _ = sample(sizes_of(axes, "n", "m"), 1500)
+
+    assert 40 < sum(call.sizes["n"] > 2048 for call in values) < 120
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {"n": kst.sizes(max=2000)},
+        {"n": kst.fixed(3)},
+        {"n": kst.at_most("m"), "m": kst.sizes(max=9)},
+        {"n": kst.ceil_div("m", 16), "m": kst.sizes(max=9)},
+    ],
+)
+def test_an_axis_that_its_author_bounds_is_never_long(axes):
+    assert "n" not in sizes_of(axes, "n", "m").long
+
+
+def test_a_bound_above_a_power_allows_sizes_up_to_it():
+    values, _ = sample(sizes_of({"n": kst.sizes(max=5000)}, "n"), 1000)
+
+    assert 4096 < max(call.sizes["n"] for call in values) <= 5000
+
+
+def test_axes_can_be_kept_short():
+    assert sizes_of({}, "n", "m", long=("m",)).long == ("m",)
+    assert max(call.sizes["n"] for call in sample(sizes_of({}, "n", long=()), 500)[0]) <= 1100
+
+
+def test_a_square_is_not_long_where_the_budget_has_no_room_for_it():
+    assert sizes_of({}, "n", "n").long == ()
+    assert sizes_of({}, "n", "2*n+1").long == ()
+
+
+@pytest.mark.parametrize("size", [3000, 4097, 9000])
+def test_a_long_axis_shrinks_to_the_smallest_size_that_fails(size):
+    found = minimal(kst.calls({"x": kst.tensors("rows", "cols")}), lambda call: call.sizes["cols"] >= size)
+
+    assert found.sizes == {"cols": size, "rows": 1}
+
+
+def test_a_fault_of_short_and_long_axes_shrinks_to_a_short_one():
+    strategy = kst.calls({"x": kst.tensors("rows", "cols")})
+
+    assert minimal(strategy, lambda call: call.sizes["cols"] >= 17).sizes["cols"] == 17
+
+
 def test_a_matrix_product_of_a_call_stays_small():
     strategy = kst.calls({"a": kst.tensors("m", "k"), "b": kst.tensors("k", "n")})
 
@@ -132,6 +187,22 @@ def test_a_ladder_starts_with_the_simplest_and_holds_every_size():
     assert steps[0] == 1
     assert set(steps) == set(range(301))
     assert [size for i, size in enumerate(steps) if i == 0 or steps[i - 1] != size][:4] == [1, 0, 2, 3]
+
+
+@pytest.mark.parametrize(("low", "high", "multiple"), [(0, 9000, 1), (100, 5000, 16), (3, 2048, 1)])
+def test_long_sizes_ascend_to_the_powers_that_are_aimed_at_and_hold_every_size(low, high, multiple):
+    steps = stretch(low, high, multiple)
+    sizes = [steps[i] for i in range(len(steps))]
+    first = -(-max(low, 1) // multiple) * multiple
+
+    assert sizes == sorted(sizes)
+    assert set(sizes) == set(range(first, max(sizes) + 1, multiple))
+    assert sum(min(abs(size - power) for power in LONG) <= multiple for size in sizes) > 0.9 * len(sizes)
+    assert steps.aimed[-1] == max(sizes) <= high
+
+
+def test_no_long_size_lies_below_the_first_power():
+    assert stretch(0, 2046) is None
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 5, 64, 299, 300, 1000])

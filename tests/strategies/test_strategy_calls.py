@@ -1,5 +1,6 @@
 import functools
 import json
+import math
 
 import pytest
 import torch
@@ -70,8 +71,23 @@ def test_json_and_source_rebuild_a_call(name, lane):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_no_tensor_exceeds_the_element_budget(name):
-    for call in drawn(name)[0]:
+    strategy = kst.calls(**OPERATIONS[name], long=())
+
+    for call in sample(strategy, 60)[0]:
         assert all(tensor.numel <= 4096 for tensor in call.tensors.values())
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_call_with_a_long_axis_has_a_larger_budget_for_all_axes_together(name):
+    strategy = kst.calls(**OPERATIONS[name])
+    for call in drawn(name)[0]:
+        sizes = [call.sizes[axis] for axis in call.sizes if axis not in OPERATIONS[name].get("axes", {})]
+        if max(sizes) > 1100:
+            assert set(strategy.long) & set(call.sizes)
+            assert 0 not in sizes
+            assert math.prod(sizes) <= (36864 if len(sizes) == 1 else 20480)
+        else:
+            assert all(tensor.numel <= 4096 for tensor in call.tensors.values())
 
 
 def test_numbers_are_finite_outside_the_special_lane():
@@ -225,6 +241,7 @@ def test_the_kernel_of_a_drawn_call_runs_in_torch():
         ({"dtype": torch.int32}, "int32"),
         ({"special": ("two_nans",)}, "two_nans"),
         ({"max_elements": 0}, "max_elements"),
+        ({"long": ("cells",)}, "cells"),
     ],
 )
 def test_wrong_options_are_refused_at_once_by_name(options, message):
