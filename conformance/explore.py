@@ -81,6 +81,21 @@ def _settings(
     )
 
 
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let Python look for reference cycles less often: an example makes thousands of objects and hardly a cycle.
+
+    It decorates, so that what a search has held is gone when Python counts again: it would be looked through at once.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_rare_collections()
 def explore(
     strategy: SearchStrategy[Any],
     check: Check,
@@ -147,7 +162,7 @@ def explore(
                 raise _Enough("as many as were asked for")
 
     try:
-        with contextlib.suppress(_Enough), _rare_collections():
+        with contextlib.suppress(_Enough):
             batches = by_tables(strategy, seed, lambda: min(size, left()), _DRAWS * examples)
             if target is None and batches is not None:
                 with deterministic_PRNG():  # for launchers that ask Python or NumPy for random numbers
@@ -178,17 +193,6 @@ def _unseen(batch: Batch, seen: set[Hashable]) -> list[Drawn]:
         if len(seen) > before:
             unseen.append(drawn)
     return unseen
-
-
-@contextlib.contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Let Python look for reference cycles less often: an example makes thousands of objects and hardly a cycle."""
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _run(

@@ -81,6 +81,7 @@ class Flight:
                 continue
             arena, done = started.observation.arena, started.finish()
             written = any(version != arena.version() for _, version in waiting)
+            waiting.clear()  # a launch holds the observation that holds it
             if written or done.events or done.returned is not None or not _own(done):
                 trial.flies = False
                 continue

@@ -27,31 +27,45 @@ class Shadow(Protocol):
         ...
 
 
-class Region:
-    """One tensor that kernels may touch: the logical elements of `tensor`, not its storage.
+class Content:
+    """Whether a tensor's elements hold values that no kernel wrote."""
 
-    An observer keeps its own shadow of the region in `shadow`, which lives as long as the region: a kernel that
-    launches twice may read in the second launch what the first one wrote.
-    """
+    __slots__ = ("_filled", "_version", "tensor")
 
-    __slots__ = ("_filled", "_version", "name", "role", "shadow", "tensor")
-
-    def __init__(self, name: str, tensor: torch.Tensor, role: Role, initialized: bool) -> None:
-        self.name = name
-        self.tensor = tensor
-        self.role = role
-        self.shadow: Shadow | None = None
-        self._filled = initialized
-        self._version = _version(tensor)
+    def __init__(self, tensor: torch.Tensor, filled: bool) -> None:
+        self.tensor, self._filled, self._version = tensor, filled, _version(tensor)
 
     @property
     def initialized(self) -> bool:
-        """Whether the elements hold values that no kernel wrote: given at the start, or by a torch operation since.
+        """Whether values were given at the start, or by a torch operation since.
 
         Torch counts its own in-place writes in the tensor's version (shared by its views); kernels write through raw
         pointers and do not.
         """
         return self._filled or _version(self.tensor) != self._version
+
+
+class Region:
+    """One tensor that kernels may touch: the logical elements of `tensor`, not its storage.
+
+    An observer keeps its own shadow of the region in `shadow`, which lives as long as the region: a kernel that
+    launches twice may read in the second launch what the first one wrote. A shadow does not hold its region: in such a
+    circle tensors would stay until Python looks for circles.
+    """
+
+    __slots__ = ("content", "name", "role", "shadow", "tensor")
+
+    def __init__(self, name: str, tensor: torch.Tensor, role: Role, initialized: bool) -> None:
+        self.name = name
+        self.tensor = tensor
+        self.role = role
+        self.content = Content(tensor, initialized)
+        self.shadow: Shadow | None = None
+
+    @property
+    def initialized(self) -> bool:
+        """Whether the elements hold values that no kernel wrote."""
+        return self.content.initialized
 
 
 def _version(tensor: torch.Tensor) -> int:

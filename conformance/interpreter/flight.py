@@ -218,7 +218,7 @@ class Judge(Hazards):
         if origin not in self._readers:
             self._readers.add(origin)
             for shadow in elements.shadows:
-                if not shadow.region.initialized or id(shadow) in self._written:
+                if not shadow.content.initialized or id(shadow) in self._written:
                     raise Apart
                 self._seen.add(id(shadow))
         return elements
@@ -229,7 +229,7 @@ class Judge(Hazards):
         if origin not in self._writers:
             self._writers.add(origin)
             for shadow in elements.shadows:
-                if shadow.region.role is Role.IN or id(shadow) in self._seen or id(shadow) in self._written:
+                if shadow.role is Role.IN or id(shadow) in self._seen or id(shadow) in self._written:
                     raise Apart
                 self._written.add(id(shadow))
             if len(set(elements.first.tolist())) < len(elements.first):

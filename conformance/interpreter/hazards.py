@@ -129,7 +129,7 @@ class Hazards:
         if not shadow.touched:
             shadow.touch()
         writer = shadow.writer[numbers]
-        if not shadow.region.initialized:
+        if not shadow.content.initialized:
             never = writer == 0
             if never.any():
                 self._clash(
@@ -248,7 +248,7 @@ class Hazards:
         if shadow.atomic is None:
             shadow.atomic = shadow.stamps()
         writer, atomic = shadow.writer[numbers], shadow.atomic[numbers]
-        if not shadow.region.initialized:
+        if not shadow.content.initialized:
             never = writer == 0
             if never.any():
                 self._clash(

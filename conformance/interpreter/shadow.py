@@ -33,12 +33,13 @@ class Shadow:
     """
 
     __slots__ = (
-        "_memory", "atomic", "elements", "first", "item", "last", "last_read", "last_write", "name", "reader", "region",
-        "shift", "touched", "view", "writer",
+        "_memory", "atomic", "content", "elements", "first", "item", "last", "last_read", "last_write", "name",
+        "reader", "role", "shift", "touched", "view", "writer",
     )  # fmt: skip
 
     def __init__(self, region: Region) -> None:
-        self.region, self.view, self.name = region, View(region.tensor), region.name
+        self.name, self.role, self.content = region.name, region.role, region.content
+        self.view = View(region.tensor)
         view = self.view
         self.elements = view.elements
         self.first, self.last, self.item = view.first, view.last, view.item
@@ -74,9 +75,9 @@ class Shadow:
 
     def unwritten(self, tensor: torch.Tensor) -> tuple[int, tuple[int, ...] | None]:
         """How many elements of `tensor`, a view into the region, no launch has written, and the index of the first."""
-        own = self.region.tensor
+        own = self.content.tensor
         if tensor.data_ptr() == own.data_ptr() and tensor.shape == own.shape and tensor.stride() == own.stride():
-            return unwritten(self.region)
+            return self.missing()
         addresses = np.zeros((1,) * tensor.ndim, np.int64) + tensor.data_ptr()
         for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
             steps = np.arange(size, dtype=np.int64) * (stride * tensor.element_size())
@@ -86,25 +87,28 @@ class Shadow:
         count = int(np.count_nonzero(missing))
         return count, tuple(int(i) for i in np.argwhere(missing)[0]) if count else None
 
+    def missing(self) -> tuple[int, tuple[int, ...] | None]:
+        """How many logical elements no launch has written, and the index of the first.
+
+        Elements that share memory count once. Launches of the running observation and of earlier ones count alike.
+        """
+        size = self.elements.size
+        if not size:
+            return 0, None
+        if not self.touched:
+            return size, self.elements.index(0)
+        if size <= 1 << 20 and self.writer.all():
+            return 0, None
+        missing, first = 0, None
+        for start in range(0, size, 1 << 20):
+            part = self.writer[start : start + (1 << 20)] == 0
+            found = int(np.count_nonzero(part))
+            if found and first is None:
+                first = self.elements.index(start + int(np.argmax(part)))
+            missing += found
+        return missing, first
+
 
 def unwritten(region: Region) -> tuple[int, tuple[int, ...] | None]:
-    """How many logical elements of a region no launch has written, and the index of the first.
-
-    Elements that share memory count once. Launches of the running observation and of earlier ones count alike.
-    """
-    shadow = Shadow.of(region)
-    size = shadow.elements.size
-    if not size:
-        return 0, None
-    if not shadow.touched:
-        return size, shadow.elements.index(0)
-    if size <= 1 << 20 and shadow.writer.all():
-        return 0, None
-    missing, first = 0, None
-    for start in range(0, size, 1 << 20):
-        part = shadow.writer[start : start + (1 << 20)] == 0
-        found = int(np.count_nonzero(part))
-        if found and first is None:
-            first = shadow.elements.index(start + int(np.argmax(part)))
-        missing += found
-    return missing, first
+    """How many logical elements of a region no launch has written, and the index of the first."""
+    return Shadow.of(region).missing()

@@ -60,7 +60,7 @@ class Tracer(Hazards):
         None unless every address is an element's: then `read` has to judge them.
         """
         shadow = self._only(origin, dtype)
-        if shadow is None or shadow.region.role is not Role.IN:
+        if shadow is None or shadow.role is not Role.IN:
             return None
         offsets = (ptr - shadow.first) >> shadow.shift
         outside = offsets.view(np.uint64) >= shadow.elements.span
@@ -77,7 +77,7 @@ class Tracer(Hazards):
     def scatter(self, ptr: Array, data: Array, mask: Array | None, origin: int | None, place: Place) -> bool:
         """Whether the values were stored: True where every address is an element's of a tensor that may be written."""
         shadow = self._only(origin, data.dtype)
-        if shadow is None or shadow.region.role is Role.IN:
+        if shadow is None or shadow.role is Role.IN:
             return False
         rows, live, values, lanes = ptr.shape[0], ptr.reshape(-1), data.reshape(-1), None
         if mask is not None:
@@ -309,12 +309,12 @@ class Tracer(Hazards):
         self, kind: str, shadow: Shadow, numbers: Array, stamps: Any, place: Place, values: Array | None
     ) -> None:
         if kind == "read":
-            if shadow.region.role is not Role.IN:
+            if shadow.role is not Role.IN:
                 self.read_elements(shadow, numbers, stamps, place)
             return
         if kind == "poll":
             return
-        if shadow.region.role is Role.IN:
+        if shadow.role is Role.IN:
             self.note(
                 Kind.INPUT_WRITE,
                 shadow.name,
