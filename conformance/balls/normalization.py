@@ -33,8 +33,11 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | Non
 
 
 def _rounded_root(c: Context, mid: Array, rad: Array | None) -> tuple[Array, Array]:
-    value, spread = reciprocal_root(c, mid, rad)
-    spread = spread + c.ulps["rsqrt"] * c.power(value + spread) + c.flush
+    value, before = reciprocal_root(c, mid, rad)
+    spread = c.power(value + before)
+    spread *= c.ulps["rsqrt"]
+    spread += before
+    spread += c.flush
     if not c.finite(spread):
         spread = np.where(np.isnan(spread), np.inf, spread)
         spread = np.where(~np.isfinite(value) & np.isfinite(extent(rad, mid)), 0, spread)
@@ -67,7 +70,7 @@ def _scaled(
     if rw is not None:
         all_spread += size * rw
     # (x * weight) * root instead: the product by the weight underflows first
-    all_spread += c.eta * np.where(np.isfinite(root), root, 0)
+    all_spread += c.eta * (root if peak(root) < math.inf else np.where(np.isfinite(root), root, 0))
     if not peak(size_w) < math.inf:
         # what may be 0 times an infinite weight: NaN, or an infinity of either sign
         vague = np.isinf(w) & (size <= own)

@@ -71,7 +71,7 @@ def sum_of(
     before = magnitude * relative
     if spread is not None:
         before += spread
-    after = c.power(np.abs(out) + before)
+    after = c.power((out if squares else np.abs(out)) + before)
     after *= c.acc_u
     after += before
     if not finite:

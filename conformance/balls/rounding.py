@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,11 @@ def specials(c: Context, mid: Array, rad: Array, *operands: tuple[Array, Array |
 
     A result that is NaN or infinite is decided (radius 0: the class must match) if every operand of it is decided.
     """
-    rad = np.where(np.isnan(rad), np.inf, rad)
-    special = ~np.isfinite(mid)
-    if not special.any():
+    if math.isnan(peak(rad)):
+        rad = np.where(np.isnan(rad), np.inf, rad)
+    if peak(np.abs(mid)) < math.inf:
         return rad
+    special = ~np.isfinite(mid)
     for _, other in operands:
         if other is not None:
             special = special & np.isfinite(other)
@@ -58,10 +60,12 @@ def rounded(
     out *= c.u if ulps is None else ulps
     if rad is not None:
         out += rad
-    if type(floor) is np.ndarray or floor:
+    if type(floor) is np.ndarray:
         out = out + floor
+    elif floor:
+        out += floor
     overflows = False
-    if not c.finite(reach):
+    if not peak(reach) < c.largest:
         out = specials(c, mid, out, *operands)
         overflows = True
     return BallTensor(c, mid, out, dtype, overflows)

@@ -50,16 +50,16 @@ def shifted_exponentials(c: Context, mid: Array, rad: Array | None, axis: int) -
             argument = argument + c.power(size * LOG2E) * (c.u * LN2) + size * c.log2e_error
     value = np.exp(difference)
     spread = value * growth(argument)
-    if not peak(spread) < math.inf:
-        spread = np.where(np.isneginf(difference) & (extent(rad, mid) == 0), 0, spread)
+    certain = difference == 0
+    if not peak(argument) <= 1:  # so it is where the difference is infinite
+        vanishing = np.isneginf(difference)
+        spread = np.where(vanishing & (extent(rad, mid) == 0), 0, spread)
+        certain |= vanishing
     out = c.power(value + spread)
     out *= c.ulps["exp"]
     out += spread
     out += 2 * c.eta + c.flush
     if rad is None:
-        certain = difference == 0
-        if not trough(value) > 0:
-            certain |= difference == -np.inf
         np.putmask(out, certain, 0)
     return top, difference, value, out
 
