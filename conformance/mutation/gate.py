@@ -65,7 +65,8 @@ def mutate(
 
     Raises:
         TargetError: a kernel is no function of a file, or they are of several.
-        ValueError: an unchanged kernel does not pass, so that a finding says nothing of a mutant.
+        ValueError: an unchanged kernel does not pass, so that a finding says nothing of a mutant; or a launcher reads
+            the source from elsewhere than beside its file, so that a mutant is never run.
     """
     record = equivalents.load() if record is None else record
     subjects = (subjects,) if isinstance(subjects, Subject) else tuple(subjects)
@@ -115,11 +116,18 @@ def _earlier(
 
 
 def _check_unchanged(judge: Callable[..., Child], source: Path, examples: int, interrupted: Callable[[], bool]) -> None:
-    unchanged = Mutant("none", 0, "", "", source.read_text(encoding="utf-8"))
-    verdicts = list(_verdicts(functools.partial(judge, examples=examples), [unchanged], 1, interrupted))
-    if not verdicts:
+    text = source.read_text(encoding="utf-8")
+    texts = [text, f"#error\n{text}"] if source.suffix in sources.CUDA else [text]
+    controls = [Mutant("none", 0, "", "", each) for each in texts]
+    verdicts = list(_verdicts(functools.partial(judge, examples=examples), controls, 1, interrupted))
+    if len(verdicts) < len(controls):
         return
-    (control,) = verdicts
+    control, *broken = verdicts
+    if any(verdict.fate == "survived" for verdict in broken):
+        raise ValueError(
+            f"the launcher does not read {source.name} from its own folder, so that an edit of a copy changes nothing: "
+            f"name the file by Path(__file__).with_name({source.name!r})"
+        )
     if control.fate != "survived":
         what = " ".join(filter(None, (control.oracle, control.test, control.note)))
         raise ValueError(f"{source.name} does not pass unchanged ({what}), so findings say nothing of its mutants")

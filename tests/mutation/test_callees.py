@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from conformance.mutation import Subject, mutate
 from conformance.mutation.callees import launched, reached
@@ -69,9 +70,10 @@ from kernels_cuda import launcher
 
 
 def add(x, y):
-    out = torch.empty_like(x)
+    out = torch.empty(x.shape)
     module = launcher.load(pathlib.Path(__file__).with_suffix(".cu"))
-    module.launch("add", -(-x.numel() // 64), 64, (x, y, out, x.numel()))
+    if x.numel():
+        module.launch("add", -(-x.numel() // 64), 64, (x.contiguous(), y.contiguous(), out, x.numel()))
     return out
 """
 
@@ -112,6 +114,18 @@ def test_what_the_kernel_does_not_reach_is_not_mutated(
     assert document([score])["sources"][0]["left_out"] == left_out
     assert any("left out, which the kernel does not reach" in line for line in text(score))
     assert {line for line in range(30) if mutate(subject, sample=0, lines=range(line, line + 1)).total} == within
+
+
+def test_a_launcher_that_reads_its_source_from_elsewhere_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "adders.py"
+    path.write_text(LAUNCHER.replace('pathlib.Path(__file__).with_suffix(".cu")', '"adders.cu"'))
+    path.with_suffix(".cu").write_text(CUDA)
+    monkeypatch.chdir(tmp_path)
+    subject = Subject(load(path).add, vector_add, options={"oracles": ("launch",), "dtypes": (torch.float32,)})
+    with pytest.raises(ValueError, match=r"does not read adders.cu from its own folder.*with_name\('adders.cu'\)"):
+        mutate(subject, examples=3, kinds=("unmask",), jobs=1)
 
 
 @pytest.mark.parametrize(
