@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from conformance.failures import BatchInvarianceFailure
 from conformance.launch import Settings
 from conformance.oracles.bits import describe
 from conformance.oracles.objection import Objection
+from conformance.oracles.torch_reductions import explain
 from conformance.trial import Trial
 from strategies import Call
 
@@ -46,12 +49,16 @@ def check(trial: Trial, call: Call) -> list[Objection]:
                 values[name] = values[name].narrow(place, row, 1).contiguous()
         alone = trial.launch(call, settings, values=values)
         if alone.error is not None:
-            difference: tuple[str, ...] | None = (f"slice {row} of {axis} alone raised {alone.error}",)
-        else:
-            batch = [_slice(r, a, row) for r, a in zip(results, alone.outputs, strict=False)]
-            difference = describe(batch, alone.outputs, f"slice {row} of {axis} in the batch", "alone")
-        if difference:
+            difference = (f"slice {row} of {axis} alone raised {alone.error}",)
             return [Objection(BatchInvarianceFailure, LAW, difference[0], notes=difference)]
+        batch = [_slice(r, a, row) for r, a in zip(results, alone.outputs, strict=False)]
+        found = describe(batch, alone.outputs, f"slice {row} of {axis} in the batch", "alone")
+        if found and not explain(
+            lambda: trial.launch(call, settings),
+            functools.partial(trial.launch, call, settings, values=values),
+            functools.partial(_slice, row=row),
+        ):
+            return [Objection(BatchInvarianceFailure, LAW, found[0], notes=found)]
     return []
 
 
