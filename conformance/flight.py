@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch.utils._python_dispatch import TorchDispatchMode
-
 from conformance import runtime
 from conformance.device import policy
 from conformance.launch import Launch, Settings, Started, start
 from conformance.memory import Pool
+from conformance.operations import DispatchMode
 from conformance.trial import Trial
 from strategies import Call
 
@@ -30,7 +29,7 @@ _VIEWS = frozenset(
 )  # fmt: skip
 
 
-class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Watch(DispatchMode):
     """Notes whether torch does anything after a launch that waits."""
 
     def __init__(self, waiting: list[Any]) -> None:

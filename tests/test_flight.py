@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -221,3 +224,15 @@ def test_what_a_launcher_raises_is_found() -> None:
 
     _, outcome = _outcome(kernel)
     assert [f.oracle for f in outcome.findings] == ["crash"]
+
+
+def test_launches_ahead_do_not_load_a_compiler() -> None:
+    lines = [
+        "import sys, conformance, conformance.ops",
+        "from kernels_triton.vector_add import vector_add",
+        "conformance.check(vector_add, conformance.ops.vector_add, examples=3, oracles=['launch'])",
+        "sys.exit('torch._dynamo' in sys.modules)",
+    ]
+
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    assert subprocess.run([sys.executable, "-c", "; ".join(lines)], check=False, env=environment).returncode == 0
