@@ -18,6 +18,7 @@ from conformance.failures import ConformanceFailure, Finding
 from conformance.flight import Flight
 from conformance.lanes import Lane
 from conformance.op import Op
+from conformance.oracles import crash
 from conformance.oracles.objection import Objection
 from conformance.oracles.refusals import Refused
 from conformance.oracles.relations import Related
@@ -103,6 +104,7 @@ def run(
         result.skipped = reason
         return Outcome(result, [])
     trial.tightness.clear()
+    trial.ended, trial.raised = False, None
     coverage = Coverage()
     judge = Judge(trial, lane)
     seed = seed_of(trial.op, dtype, seed)
@@ -171,6 +173,9 @@ def run(
         ratios = [ratio for _, ratio in tightness.points]
         result.worst_ratio, result.median_ratio = max(ratios), statistics.median(ratios)
         result.points = thin(tightness.points)
+    if lane.ends and not exploration.found and not trial.ended and trial.raised is not None:
+        for objection in crash.nothing_ended(trial, trial.raised):
+            exploration.found[objection.failure] = Found(trial.raised.call, objection)
     ranked = sorted(exploration.found.values(), key=lambda each: _RANK[each.objection.failure.oracle])
     findings = [trial.finding(each.objection, call_of(each.call)) for each in ranked]
     if policy.current().sanitizer:

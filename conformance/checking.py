@@ -10,8 +10,10 @@ import torch
 from hypothesis.errors import InvalidArgument
 
 from conformance import case, lanes, runtime
+from conformance.failures import Finding
 from conformance.launch import Kernel
 from conformance.op import Op, validate_kernel
+from conformance.oracles import crash
 from conformance.promises import Promises
 from conformance.report.records import Report
 from conformance.trial import Trial, kernel_name
@@ -89,13 +91,20 @@ def check(
                 report.interrupted = True
                 return report
             report.results.append(outcome.result)
-            report.findings.extend(outcome.findings)
+            report.findings.extend(f for f in outcome.findings if not _told(f, report))
             if outcome.interrupted:
                 report.interrupted = True
                 return report
             if stop_at_first and outcome.findings:
                 return report
     return report
+
+
+def _told(finding: Finding, report: Report) -> bool:
+    """Whether the finding says that nothing ended, for a reason that another lane has given."""
+    return crash.NOTHING_ENDED in finding.notes and any(
+        (known.oracle, known.summary) == (finding.oracle, finding.summary) for known in report.findings
+    )
 
 
 def merge(base: Promises, given: dict[str, Any]) -> Promises:

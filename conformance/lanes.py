@@ -54,7 +54,8 @@ class Lane:
 
     `law` says it in a sentence; `skip` gives the reason why the lane does not apply to a trial, None if it does. `dry`
     makes dry launches of what `check` launches on a GPU, for whoever compiles ahead. `flies` is set where a call is
-    launched as it was drawn, so that it can be launched ahead, together with others (`flight`).
+    launched as it was drawn, so that it can be launched ahead, together with others (`flight`). `ends` is not set where
+    launches are to raise.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Lane:
     skip: Callable[[Trial], str | None] = lambda trial: None
     dry: Callable[[Trial, Any], object] = _launch_dry
     flies: bool = False
+    ends: bool = True
 
 
 def objections(trial: Trial, launch: Launch, oracles: Sequence[ModuleType]) -> list[Objection]:
@@ -126,7 +128,7 @@ LANES: dict[str, Lane] = {
         Lane("configs", configs.LAW, _calls("numeric"), configs.check, configs.skip, configs.dry),
         Lane("relations", relations.LAW, relations.draw, relations.check, relations.skip, relations.dry),
         Lane("offsets", huge_strides.LAW, huge_strides.draw, huge_strides.check, huge_strides.skip),
-        Lane("refusals", refusals.LAW, refusals.draw, refusals.check, refusals.skip),
+        Lane("refusals", refusals.LAW, refusals.draw, refusals.check, refusals.skip, ends=False),
     )
 }
 

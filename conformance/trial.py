@@ -121,6 +121,8 @@ class Trial:
         # launches that were made before the calls are judged (`flight`), by identity: it takes long to hash a call
         self.ahead: dict[int, Launch] = {}
         self.flies: bool | None = None  # whether the kernel's launches can be made so; None: not known yet
+        self.ended = False  # whether a launch of the case did not raise
+        self.raised: Launch | None = None  # the first of the case that did
         self._evaluated_for: set[tuple[Any, ...]] = set()  # the types of arguments that torch has evaluated
         self._expected: tuple[Launch, Expected] | None = None
 
@@ -129,9 +131,7 @@ class Trial:
     ) -> Launch:
         """The record of one run of the kernel."""
         if self.ahead and settings is None and values is None and (flown := self.ahead.pop(id(call), None)) is not None:
-            if self.launched is None:
-                self.launched = tuple(flown.geometry)
-            return flown
+            return self._noted(flown)
         settings = settings or Settings()
         if self.meta and not settings.meta:
             settings = dataclasses.replace(settings, meta=self.meta)
@@ -142,8 +142,15 @@ class Trial:
             settings = dataclasses.replace(settings, allocator=allocator)
         with watch.timed():
             done = launch(self.kernel, self.op, call, settings, values=values)
+        return self._noted(done)
+
+    def _noted(self, done: Launch) -> Launch:
         if self.launched is None:
             self.launched = tuple(done.geometry)
+        if done.error is None:
+            self.ended = True
+        elif self.raised is None and not done.settings.dry:
+            self.raised = done
         return done
 
     @property

@@ -1,12 +1,15 @@
 """What lanes draw and judge where promises, sizes and values leave them little."""
 
+import pytest
 import torch
 
 import strategies as kst
 from conformance import Op, case, check, memory
 from conformance.faults import add_int32_offsets
 from conformance.lanes import LANES
+from conformance.ops import row_sum
 from conformance.oracles import special_values
+from conformance.promises import Promises
 from conformance.trial import Trial
 from strategies import Call, TensorDescription
 
@@ -97,3 +100,41 @@ def test_each_dtype_of_an_op_draws_calls_of_its_own_and_the_same_again():
 
     assert shapes(torch.float32) == shapes(torch.float32)
     assert set(shapes(torch.float32)) != set(shapes(torch.float16))
+
+
+def raises(x):
+    raise ValueError("not today")
+
+
+@pytest.mark.parametrize("lane", ["exact", "determinism", "layouts", "batch_invariance", "configs", "relations"])
+def test_a_lane_in_which_no_launch_ended_has_not_passed(lane):
+    report = check(raises, row_sum, oracles=[lane], dtypes=FLOAT32, examples=20)
+
+    assert [finding.oracle for finding in report.findings] == ["crash"]
+    assert "not today" in report.findings[0].summary
+
+
+def test_every_lane_fails_where_nothing_ends_and_the_reason_is_given_once():
+    report = check(raises, row_sum, dtypes=FLOAT32, examples=5)
+
+    failed = {result.oracle for result in report.results if result.status == "failed"}
+    assert failed >= {"launch", "exact", "determinism", "layouts"}
+    assert len({finding.summary for finding in report.findings}) == 1
+    assert len(report.findings) < len(failed)
+
+
+def test_a_lane_in_which_some_launches_end_is_judged_by_them():
+    def some(x):
+        if x.shape[0] > 3:
+            raise ValueError("too many rows")
+        return x.sum(-1)
+
+    assert check(some, row_sum, oracles=["determinism"], dtypes=FLOAT32, examples=20).ok
+
+
+def test_launches_that_are_to_be_refused_may_all_raise():
+    op = Op(lambda x: x + 1, dict(x=kst.tensors("rows", "cols")), name="increment")
+
+    assert check(
+        raises, op, oracles=["refusals"], dtypes=[torch.float16], promises=Promises(dtypes=(torch.float16,))
+    ).ok

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import traceback
 
@@ -21,6 +22,7 @@ _ON_PURPOSE = (
     "a kernel that refuses it on purpose promises what it takes: promises=Promises(dtypes=...), or --promise "
     "dtypes=float32,float16; it must then refuse the others",
 )
+NOTHING_ENDED = "no launch of this lane ended, so nothing else was judged"
 
 
 def check(trial: Trial, launch: Launch) -> list[Objection]:
@@ -37,6 +39,11 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
     events = () if site is None else (Event(Kind.CRASH, "the launch", raised, site=site),)
     notes = ("the call is valid for the op: see the arguments", *(_ON_PURPOSE if isinstance(error, _REFUSALS) else ()))
     return [Objection(CrashFailure, LAW, summary, events, notes=notes)]
+
+
+def nothing_ended(trial: Trial, launch: Launch) -> list[Objection]:
+    """Object to a launch that raised where none of a lane ended, of which nothing else was judged."""
+    return [dataclasses.replace(found, notes=(NOTHING_ENDED, *found.notes)) for found in check(trial, launch)]
 
 
 def _refused_by_torch(trial: Trial, launch: Launch) -> bool:
