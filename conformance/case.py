@@ -111,44 +111,59 @@ def run(
     precompile.prepare(judge, lane, dtype, examples=examples, seed=seed)
     counted = watch.totals().copy()
     started = time.perf_counter()
+    unjudged: list[runtime.CannotBeJudged] = []
+    passed_over = 0  # those of the search, which shrinking adds to
 
     flight = Flight(trial) if lane.flies else None
 
     def check(drawn: Any) -> list[Objection]:
         trial.launched = None
         flown, mark = id(drawn) in trial.ahead, trial.tightness.mark()
-        found = judge(drawn)
-        if found and flown:  # what is wrong with a launch is shown by itself
-            trial.flies = False
-            trial.ahead.clear()
-            trial.tightness.back(mark)
+        try:
             found = judge(drawn)
+            if found and flown:  # what is wrong with a launch is shown by itself
+                trial.flies = False
+                trial.ahead.clear()
+                trial.tightness.back(mark)
+                found = judge(drawn)
+        except runtime.CannotBeJudged as reason:
+            unjudged.append(reason)
+            return []
         coverage.count(call_of(drawn), trial.launched or ())
         return found
+
+    def step() -> None:
+        nonlocal passed_over
+        passed_over = len(unjudged)
+        if progress is not None:
+            progress()
 
     def ahead(calls: list[Any]) -> None:
         if trial.remote is None:  # a child process makes its own
             for drawn in calls:
                 call_of(drawn).prepare()
             if flight is not None:
-                flight(calls)
+                try:
+                    flight(calls)
+                except runtime.CannotBeJudged:  # `check` meets it again
+                    trial.flies = False
+                    trial.ahead.clear()
 
-    try:
-        exploration = explore(
-            lane.draw(trial, dtype),
-            check,
-            examples=examples,
-            seed=seed,
-            target=trial.tightness.last if examples >= _CLIMBING else None,
-            progress=progress,
-            ahead=ahead,
-            shrink=xfail is None,  # nobody reads the call of a failure that is known
-            stop_at_first=stop_at_first,
-            clock=judge.clock,
-        )
-    except runtime.ToolMissing as missing:
-        result.skipped = str(missing)
-        return Outcome(result, [])
+    exploration = explore(
+        lane.draw(trial, dtype),
+        check,
+        examples=examples,
+        seed=seed,
+        target=trial.tightness.last if examples >= _CLIMBING else None,
+        progress=step,
+        ahead=ahead,
+        shrink=xfail is None,  # nobody reads the call of a failure that is known
+        stop_at_first=stop_at_first,
+        clock=judge.clock,
+    )
+    if unjudged and not exploration.found:  # what was judged is no pass of the others
+        result.skipped = str(unjudged[0])
+        return Outcome(result, [], exploration.interrupted)
     if xfail is None and not stop_at_first and not exploration.interrupted:
         try:
             for kind, found in exploration.found.items():
@@ -157,7 +172,7 @@ def run(
         except KeyboardInterrupt:
             exploration.interrupted = True
     result.seconds = time.perf_counter() - started
-    result.examples = exploration.examples
+    result.examples = exploration.examples - passed_over
     result.rejected = exploration.rejected
     result.coverage = coverage.counts()
     specializations = watch.totals().since(counted).specializations

@@ -246,8 +246,8 @@ def start(
         finally:
             state.restore()
     seconds = time.perf_counter() - started
-    if isinstance(error, runtime.ToolMissing):
-        raise error
+    if (unjudged := runtime.cannot_be_judged(error)) is not None:
+        raise unjudged
     if isinstance(error, RuntimeError):
         _refuse_late_interpreter(error)
     return Started(

@@ -35,8 +35,19 @@ class RuntimeUnavailable(RuntimeError):
     """What was asked for cannot run here; the message says what to do."""
 
 
-class ToolMissing(RuntimeUnavailable):
-    """A program that some launches need is not installed: what needs it is skipped."""
+class CannotBeJudged(RuntimeUnavailable):
+    """Launches of a kernel cannot be judged here, by no fault of it: what needs them is skipped, with this reason."""
+
+
+class ToolMissing(CannotBeJudged):
+    """A program that some launches need is not installed."""
+
+
+def cannot_be_judged(error: BaseException | None) -> CannotBeJudged | None:
+    """The error, or the first of those that it follows from, that says so; None where none does."""
+    while error is not None and not isinstance(error, CannotBeJudged):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def select(name: Literal["auto", "interpret", "gpu"] = "auto", *, stock: bool = False) -> Runtime:

@@ -128,6 +128,8 @@ class Remote:
             return verdicts.fault(answer["lost"], answer["output"])
         if "op_error" in answer:
             raise OpError(answer["op_error"])
+        if "unjudged" in answer:
+            raise runtime.CannotBeJudged(answer["unjudged"])
         if "error" in answer:
             raise JudgeError(f"{answer['error']}\n{answer.get('traceback', '')}")
         compiling = watch.Counts.from_json(answer["counts"]).compile_seconds if "counts" in answer else 0.0

@@ -121,6 +121,7 @@ class Worker:
 
     def _judge(self, request: dict[str, Any]) -> dict[str, Any]:
         from conformance.op import OpError
+        from conformance.runtime import CannotBeJudged
 
         answer: dict[str, Any]
         started = time.perf_counter()
@@ -128,6 +129,8 @@ class Worker:
             answer = _answer(self.trials[request["trial"]], request)
         except OpError as error:
             answer = {"op_error": str(error)}
+        except CannotBeJudged as error:
+            answer = {"unjudged": str(error)}
         except KeyboardInterrupt:
             os._exit(128 + signal.SIGINT)
         except BaseException as error:  # noqa: BLE001 - reported to the parent, which raises it

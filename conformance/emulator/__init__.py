@@ -6,7 +6,7 @@ from conformance.emulator.library import Library
 from conformance.emulator.program import Program, load
 from conformance.emulator.shadow import Shadow, unwritten
 from conformance.emulator.signature import ArgumentError, Parameter, Signature
-from conformance.emulator.toolchain import CompileError, ToolchainError
+from conformance.emulator.toolchain import CompileError, NotModelled, ToolchainError
 
 __all__ = [
     "ArgumentError",
@@ -16,6 +16,7 @@ __all__ = [
     "KernelError",
     "LaunchError",
     "Library",
+    "NotModelled",
     "Parameter",
     "Program",
     "Shadow",

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from conformance import observation
-from conformance.emulator import cupy_array
+from conformance.emulator import cupy_array, origin
 from conformance.emulator.backend import Backend, Handle, three
 from conformance.emulator.cupy_array import MemoryPointer, ndarray
 from conformance.emulator.launch import DEFAULT_SHARED, MAX_SHARED, check_configuration
@@ -43,6 +43,7 @@ class RawModule:
         jitify: bool = False,
     ) -> None:
         self.code = code
+        self._file = origin.caller()
         # nvcc brings INFINITY, NAN and int64_t in; NVRTC does not
         self.options = (*options, *(("-include", "cuda_runtime.h") if backend == "nvcc" else ()))
         self.name_expressions = tuple(name_expressions or ())
@@ -57,7 +58,8 @@ class RawModule:
     def handle(self) -> Handle:
         """The compiled text."""
         if self._handle is None:
-            self._handle = _backend.compile(self.code, options=self.options, names=self.name_expressions)
+            text = origin.placed(self.code, self._file)
+            self._handle = _backend.compile(text, options=self.options, names=self.name_expressions)
         return self._handle
 
     def get_function(self, name: str) -> RawKernel:

@@ -28,7 +28,7 @@ from conformance.emulator.abi import (
     Report,
     SpaceStruct,
 )
-from conformance.emulator.refusals import explained
+from conformance.emulator.refusals import refusal
 from conformance.emulator.signature import Signature, describe
 from conformance.emulator.subscripts import subscripts
 from conformance.events import Site
@@ -65,7 +65,7 @@ class Library:
     the result: the texts of included files.
 
     Raises:
-        CompileError: the text does not compile.
+        CompileError: the text does not compile; `NotModelled` where it would for a GPU.
         ToolchainError: there is no compiler.
     """
 
@@ -161,7 +161,7 @@ class Library:
 
     def _site(self, frames: list[str]) -> Site | None:
         for frame in frames:  # innermost inlined frame first
-            file, _, line = frame.partition(" ")[0].rpartition(":")
+            file, _, line = frame.partition(" (discriminator")[0].rpartition(":")
             if f"{_RUNTIME_NAME}/" in file or not line.isdigit():  # the compiler's folder stands before it
                 continue
             name = file.removeprefix(f"{toolchain.cache_directory()}/")
@@ -203,7 +203,7 @@ class Library:
             except toolchain.CompileError:  # it may call what emulator.h leaves out
                 toolchain.run([*command, "-DEMU_FURTHER"])
         except toolchain.CompileError as error:
-            raise toolchain.CompileError(explained(str(error), self._text)) from None
+            raise refusal(str(error), f'#line 1 "{self.path}"\n{self._text}') from None
         finally:
             source.unlink(missing_ok=True)
 

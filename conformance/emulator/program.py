@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from conformance.emulator import toolchain
 from conformance.emulator.library import Library
+from conformance.emulator.origin import UNKNOWN
 from conformance.emulator.signature import Signature
 from conformance.emulator.source import included, kernels, rewritten, unrolled
 
@@ -45,10 +46,11 @@ class Program:
                 "an instance of a template as a name expression"
             )
         named = re.match(r'\s*#\s*line\s+\d+\s+"([^"]+)"', text)
-        self.path = path or (named[1] if named else f"{next(iter(self.exports)).partition('<')[0]}.cu")
+        self.path = path or (named[1] if named else UNKNOWN)
         self._text = text
         self._options = tuple(o for o in options if not _NVRTC_ONLY.match(o))
         self._libraries: dict[tuple[str, ...], Library] = {}
+        self._refused: dict[tuple[str, ...], str] = {}  # each call of a kernel asks again
 
     def library(self, name: str) -> Library:
         """The library of a kernel: of this one alone, or of the whole text where variables outlive a launch.
@@ -82,18 +84,24 @@ class Program:
         return self.library(name).signature(name)
 
     def _library(self, names: tuple[str, ...]) -> Library:
+        if names in self._refused:
+            raise toolchain.NotModelled(self._refused[names])
         if names not in self._libraries:
             folders = tuple(o[2:] for o in self._options if o.startswith("-I"))
-            self._libraries[names] = Library(
-                unrolled(rewritten(self._text)) if self.checked else rewritten(self._text),
-                {name: self.exports[name] for name in names},
-                text=self._text,
-                path=self.path,
-                checked=self.checked,
-                overflow=self.overflow,
-                options=self._options,
-                beside=included(self._text, folders),
-            )
+            try:
+                self._libraries[names] = Library(
+                    unrolled(rewritten(self._text)) if self.checked else rewritten(self._text),
+                    {name: self.exports[name] for name in names},
+                    text=self._text,
+                    path=self.path,
+                    checked=self.checked,
+                    overflow=self.overflow,
+                    options=self._options,
+                    beside=included(self._text, folders),
+                )
+            except toolchain.NotModelled as error:
+                self._refused[names] = str(error)
+                raise
         return self._libraries[names]
 
 

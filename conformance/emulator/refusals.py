@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from conformance.emulator.source import without_comments
+from conformance.emulator.source import place, without_comments
+from conformance.emulator.toolchain import CompileError, NotModelled
 
 # Headers of what docs/cuda.md lists as not modelled.
 _NOT_MODELLED = re.compile(
@@ -36,34 +37,56 @@ _UNKNOWN = re.compile(
 )
 
 
-def explained(complaint: str, text: str) -> str:
-    """The compiler's complaint, after a sentence on what the emulator lacks where that is the cause."""
+def refusal(complaint: str, text: str) -> CompileError:
+    """The error for a compiler's complaint: `NotModelled`, in a sentence, where it is about what the emulator lacks."""
     if missing := _MISSING.search(complaint):
         header = missing[1]
         if _NOT_MODELLED.search(header):
-            return f"the emulator does not model <{header}> (docs/cuda.md says what it models)\n{complaint}"
-        return f"{header} is in no folder that the options name with -I\n{complaint}"
+            return _not_modelled(f"the emulator does not model <{header}> (docs/cuda.md says what it models)")
+        return CompileError(f"{header} is in no folder that the options name with -I\n{complaint}")
     if any(word in complaint for word in ("Assembler messages", "‘asm’", "constraint")):
         plain = without_comments(text)
-        if found := _ASM.search(plain):
-            line = plain.count("\n", 0, found.start()) + 1
+        statements = list(_ASM.finditer(plain))
+        if statements:
+            meant = (each for each in statements if _complains_of(complaint, text, plain, each))
+            at = next(meant, statements[0]).start()
+            file, line = place(text, at)
             advice = "give the device function a second body under #ifdef CONFORMANCE_EMULATOR (docs/cuda.md shows it)"
-            instead = _instead(plain[found.start() :])
-            return f"inline PTX (line {line}) cannot run on the CPU: {advice}{instead}\n{complaint}"
+            instruction = _instruction(plain[at:])
+            return _not_modelled(f"inline PTX `{instruction}` ({file}:{line}): {advice}{_instead(instruction)}")
     if unknown := _UNKNOWN.search(complaint):
         name = unknown[1] or unknown[2]
-        return f"the emulator does not model {name} (docs/cuda.md says what it models)\n{complaint}"
-    return complaint
+        return _not_modelled(f"the emulator does not model {name} (docs/cuda.md says what it models)")
+    return CompileError(complaint)
 
 
-def _instead(asm: str) -> str:
-    """What stands for the first instruction of an asm statement, where anything does.
+def _not_modelled(why: str) -> NotModelled:
+    return NotModelled(f"cannot be judged on a CPU: {why}")
 
-    >>> _instead('asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");')
+
+def _complains_of(complaint: str, text: str, plain: str, statement: re.Match[str]) -> bool:
+    """Whether the compiler names the line of the asm statement, or the assembler its instruction."""
+    file, line = place(text, statement.start())
+    word = re.match(r"[\w.]+", _instruction(plain[statement.start() :]))
+    return bool(re.search(rf"{re.escape(file)}:{line}:\d+: error", complaint)) or (
+        word is not None and f"`{word[0]}" in complaint
+    )
+
+
+def _instruction(asm: str) -> str:
+    """The first instruction of an asm statement.
+
+    >>> _instruction('asm volatile("{ @p bar.sync %0, %1;}" :: "r"(id), "r"(threads) : "memory");')
+    'bar.sync %0, %1;'
+    """
+    found = re.search(r'"[\s{]*(?:\.reg[^;]*;\s*)*(?:@\S+\s+)?((?:[^"\\;]|\\\\.)*;?)', asm)
+    return found[1].strip() if found else ""
+
+
+def _instead(instruction: str) -> str:
+    """What stands for an instruction, where anything does.
+
+    >>> _instead("bar.sync %0, %1;")
     '; in its place: emu_bar_sync(id, threads)'
     """
-    instruction = re.search(r'"[\s{]*(?:@\S+\s+)?((?:[^"\\\\]|\\\\.)*)', asm)
-    for pattern, names in _INSTEAD:
-        if instruction and re.match(pattern, instruction[1]):
-            return f"; in its place: {names}"
-    return ""
+    return next((f"; in its place: {names}" for pattern, names in _INSTEAD if re.match(pattern, instruction)), "")

@@ -27,6 +27,7 @@ _UNROLLED = 8  # iterations at most: with 16 the 4x4 products of a thread of a m
 _EXTERN_C = re.compile(r'extern\s+"C"')
 # A kernel that is inline already, and templates: an explicit instantiation must not be, and the others are as it were.
 _NOT_INLINE = re.compile(r"\b(?:inline|__forceinline__|template)\b")
+_LINE = re.compile(r'^[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"([^"]+)")?[^\n]*$', re.M)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
 
@@ -42,6 +43,18 @@ class Kernel:
 def without_comments(text: str) -> str:
     """The text with each comment blanked out, lines kept."""
     return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+
+
+def place(text: str, at: int) -> tuple[str, int]:
+    """The file and the line of a character of the text, by the `#line` before it; "" where none names a file.
+
+    >>> place('#line 7 "add.cu"\\n\\nint i;', 18)
+    ('add.cu', 8)
+    """
+    file, first, start = "", 1, 0
+    for directive in _LINE.finditer(text, 0, at):
+        file, first, start = directive[2] or file, int(directive[1]), directive.end() + 1
+    return file, first + text.count("\n", start, at)
 
 
 def kernels(text: str) -> tuple[Kernel, ...]:

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 
-from conformance.runtime import ToolMissing
+from conformance.runtime import CannotBeJudged, ToolMissing
 
 RUNTIME = pathlib.Path(__file__).resolve().parent / "runtime"
 
@@ -46,6 +46,10 @@ class ToolchainError(ToolMissing):
 
 class CompileError(ValueError):
     """The CUDA text does not compile; the message is the compiler's."""
+
+
+class NotModelled(CompileError, CannotBeJudged):
+    """The CUDA text uses what a GPU has and the emulator has not."""
 
 
 @functools.cache

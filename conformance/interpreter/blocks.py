@@ -17,6 +17,7 @@ from conformance.interpreter.descriptors import Descriptors
 from conformance.interpreter.errors import ON_A_GPU
 from conformance.interpreter.sites import here
 from conformance.interpreter.tape import Handle
+from conformance.runtime import CannotBeJudged
 
 # the least M, N and K of a dot by the operands' bits (triton/backends/nvidia/compiler.py, min_dot_size)
 _LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}
@@ -83,9 +84,9 @@ class Blocks(Descriptors):
         machine, place = self.machine, here()
         self.recording.emit(lambda: machine.launch.reject(why, place, stop), (), tl.void, (), effect=True)
 
-    def create_inline_asm(self, *_: Any) -> Handle:
+    def create_inline_asm(self, asm: str, *_: Any) -> Handle:
         """Refused in words: PTX has no form on the CPU."""
-        raise NotImplementedError(f"inline assembly has no form on the CPU: {ON_A_GPU}")
+        raise CannotBeJudged(f"cannot be judged on a CPU: inline assembly `{asm}`: {ON_A_GPU}")
 
     # assertions and printing
     def create_assert(self, condition: Handle, message: Any) -> None:

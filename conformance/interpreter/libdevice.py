@@ -17,6 +17,7 @@ from conformance.interpreter.blocks import Blocks
 from conformance.interpreter.builder import Array, numpy_dtype
 from conformance.interpreter.errors import ON_A_GPU
 from conformance.interpreter.tape import Handle
+from conformance.runtime import CannotBeJudged
 
 
 def _special(op: Callable[..., torch.Tensor]) -> Callable[..., Array]:
@@ -147,7 +148,7 @@ def _extern(
 ) -> Handle:
     op = function_of(symbol)
     if op is None:
-        raise NotImplementedError(f"libdevice function {symbol} has no form on the CPU: {ON_A_GPU}")
+        raise CannotBeJudged(f"cannot be judged on a CPU: libdevice function {symbol}: {ON_A_GPU}")
     dtype = result.scalar if hasattr(result, "scalar") else result
     cast = numpy_dtype(dtype)
     shape = next((a.shape for a in arguments if a.shape), ())

@@ -172,7 +172,7 @@ def _search(
     subjects: Sequence[Subject], kernels: Sequence[Callable[..., Any]], examples: int, seed: int
 ) -> dict[str, Any]:
     """The fate of a mutant: a few launches of every subject first, then a few calls of all lanes, then all calls."""
-    done = 0
+    done, skipped = 0, ""
     few = min(examples, QUICK)
     passes: tuple[tuple[int, dict[str, Any]], ...] = ((few, {"oracles": ["launch"]}), (few, {}), (examples, {}))
     for count, options in passes[: 2 if few == examples else 3]:
@@ -181,6 +181,7 @@ def _search(
                 continue
             report = subject.check(kernel, count, seed, **options)
             done += sum(result.examples for result in report.results)
+            skipped = skipped or next((result.skipped for result in report.results if result.skipped), "")
             if report.findings:
                 last, finding = report.results[-1], report.findings[0]
                 invalid = finding.summary.startswith(_COMPILER)
@@ -191,4 +192,6 @@ def _search(
                     "examples": done,
                     "note": finding.summary[:300],
                 }
+    if not done:  # as of a kernel that needs a GPU
+        return {"fate": "invalid", "note": f"nothing ran: {skipped}"[:300]}
     return {"fate": "survived", "examples": done}

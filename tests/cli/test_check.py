@@ -47,17 +47,23 @@ def test_results_that_cannot_be_written_do_not_hide_the_findings(folder: Path) -
     assert result.stderr.endswith("Error: results/results.json: there is no folder results: make it first\n")
 
 
+def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """The result of pytest in the folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conformance.plugin", *options],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
+    )  # fmt: skip
+
+
 def test_pytest_ends_with_a_warning_where_findings_cannot_be_saved(folder: Path) -> None:
     (folder / ".conformance").write_text("a file")
     (folder / "test_it.py").write_text(
         "from cli_ops import double\nfrom cli_kernels import wrong\ntest_double = double.conformance(wrong)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conformance.plugin", "-k", "launch",
-         "--conformance-examples", "10", "--conformance-json", "results.json", "test_it.py"],
-        capture_output=True, text=True, check=False, timeout=120,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
-    )  # fmt: skip
+    done = run_pytest(
+        folder, "-k", "launch", "--conformance-examples", "10", "--conformance-json", "results.json", "test_it.py"
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 of 1 finding could not be saved" in done.stdout
     assert "INTERNALERROR" not in done.stdout + done.stderr
@@ -103,6 +109,90 @@ def test_a_cuda_kernel_without_a_compiler_is_skipped_and_not_objected_to(
     assert result.exit_code == UNUSABLE, result.output
     assert "skipped 1: CUDA kernels run on the CPU through a C++17 compiler" in result.stdout
     assert "nothing ran" in result.stderr
+
+
+PTX = """
+extern "C" __global__ void in_ptx(const float* x, float* out, int n) {
+    unsigned lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    for (int i = lane; i < n; i += 32) out[i] = 2 * x[i];
+}
+extern "C" __global__ void beyond(const float* x, float* out, int n) {
+    for (int i = threadIdx.x; i <= n; i += 32) out[i] = 2 * x[i];
+}
+"""
+
+PTX_LAUNCHERS = """
+import torch
+from kernels_cuda import launcher
+
+
+def launch(name, x):
+    out = torch.empty(x.shape)
+    if x.numel():
+        launcher.load("ptx.cu").launch(name, 1, 32, (x.contiguous(), out, x.numel()))
+    return out
+
+
+def kernel(x):
+    return launch("in_ptx", x)
+
+
+def wraps_the_error(x):
+    try:
+        return launch("in_ptx", x)
+    except Exception as error:
+        raise RuntimeError("the kernel does not work") from error
+
+
+def wrong_where_it_can_be_judged(x):
+    return launch("in_ptx" if x.numel() > 100 else "beyond", x)
+"""
+
+
+@pytest.fixture
+def ptx(folder: Path) -> Path:
+    """The folder with launchers of kernels, one of which has inline PTX."""
+    (folder / "ptx.cu").write_text(PTX)
+    (folder / "ptx.py").write_text(PTX_LAUNCHERS)
+    sys.modules.pop("ptx", None)
+    return folder
+
+
+@pytest.mark.parametrize("isolate", ["never", "always"])
+@pytest.mark.parametrize("kernel", ["kernel", "wraps_the_error"])
+def test_inline_ptx_is_skipped_with_the_reason_and_no_crash_of_the_kernel(kernel: str, isolate: str, ptx: Path) -> None:
+    options = ("--op", "cli_ops.py:double", "--examples", "15", "--oracle", "launch", "--isolate", isolate)
+    result = run("check", f"ptx.py:{kernel}", *options)
+    assert result.exit_code == UNUSABLE, result.output
+    assert "skipped 1: cannot be judged on a CPU: inline PTX `mov.u32 %0, %%laneid;` (ptx.cu:4): " in result.stdout
+    assert "nothing ran" in result.stderr
+    assert not (ptx / ".conformance").exists()
+
+
+def test_what_can_be_judged_of_a_kernel_with_inline_ptx_is_objected_to(ptx: Path) -> None:
+    options = ("--op", "cli_ops.py:double", "--examples", "30", "--oracle", "launch")
+    result = run("check", "ptx.py:wrong_where_it_can_be_judged", *options, "--json", "results.json")
+    assert result.exit_code == FINDINGS, result.output
+    (report,) = json.loads((ptx / "results.json").read_text())["reports"]
+    assert "crash" not in {finding["oracle"] for finding in report["findings"]}
+    assert report["results"][0]["examples"] < 30  # those that were judged
+
+
+def test_pytest_skips_what_cannot_be_judged_with_the_reason(ptx: Path) -> None:
+    (ptx / "test_it.py").write_text(
+        "from cli_ops import double\nfrom ptx import kernel\ntest_double = double.conformance(kernel)\n"
+    )
+    done = run_pytest(ptx, "-rs", "-k", "launch", "--conformance-examples", "10", "test_it.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^SKIPPED .*: cannot be judged on a CPU: inline PTX `mov", done.stdout, re.MULTILINE)
+    assert "skipped 1: cannot be judged on a CPU: inline PTX" in done.stdout
+
+
+def test_a_kernel_that_cannot_be_judged_is_not_mutated(ptx: Path) -> None:
+    result = run("mutate", "ptx.py:kernel", "--op", "cli_ops.py:double", "--examples", "5", "--jobs", "1")
+    assert result.exit_code == UNUSABLE, result.output
+    assert "does not pass unchanged (nothing ran: cannot be judged on a CPU: inline PTX" in result.output
 
 
 @pytest.mark.parametrize("kernel", ["exits", "gives_none", "gives_array", "gives_tuple", "raises"])

@@ -113,9 +113,9 @@ def test_template_instance_is_called_by_its_expression(backend: Backend) -> None
 @pytest.mark.parametrize(
     ("name", "args", "message"),
     [
-        ("poke", (2**45,), "crash: poke at poke.cu:2"),
-        ("spin", (), "hang: spin at poke.cu:3"),
-        ("give_up", (), "device assert: give_up at poke.cu:5"),
+        ("poke", (2**45,), "crash: poke at source given as a string:2"),
+        ("spin", (), "hang: spin at source given as a string:3"),
+        ("give_up", (), "device assert: give_up at source given as a string:5"),
     ],
 )
 @pytest.mark.parametrize("isolation", ["always", "never"])

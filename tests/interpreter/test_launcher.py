@@ -14,6 +14,7 @@ from triton.runtime.errors import InterpreterError
 from conformance import watchdog
 from conformance.events import Kind
 from conformance.interpreter import HangError, launcher, programs, sites
+from conformance.runtime import cannot_be_judged
 from tests.interpreter.observing import line, observed, only
 
 
@@ -220,7 +221,10 @@ def by_assembly(x, y):
     tl.store(y, tl.inline_asm_elementwise("abs.f32 $0, $1;", "=f,f", [value], dtype=tl.float32, is_pure=True, pack=1))
 
 
-def test_inline_assembly_is_refused_in_words():
+def test_inline_assembly_cannot_be_judged_on_the_cpu():
     x, y = torch.ones(1), torch.ones(1)
-    with pytest.raises(InterpreterError, match="inline assembly has no form on the CPU: test this kernel on a GPU"):
+    with pytest.raises(InterpreterError) as raised:
         observed(lambda: by_assembly[(1,)](x, y), inputs={"x": x}, outputs={"y": y})
+    assert str(cannot_be_judged(raised.value)).startswith(
+        "cannot be judged on a CPU: inline assembly `abs.f32 $0, $1;`: test this kernel on a GPU"
+    )
