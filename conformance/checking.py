@@ -15,7 +15,7 @@ from conformance.launch import Kernel
 from conformance.op import Op, validate_kernel
 from conformance.oracles import crash
 from conformance.promises import Promises
-from conformance.report.records import Report
+from conformance.report.records import CaseResult, Report
 from conformance.trial import Trial, kernel_name
 
 Progress = Callable[[str, int], None]
@@ -91,7 +91,7 @@ def check(
                 report.interrupted = True
                 return report
             report.results.append(outcome.result)
-            report.findings.extend(f for f in outcome.findings if not _told(f, report))
+            report.findings.extend(f for f in outcome.findings if not _told(f, outcome.result, report))
             if outcome.interrupted:
                 report.interrupted = True
                 return report
@@ -100,10 +100,16 @@ def check(
     return report
 
 
-def _told(finding: Finding, report: Report) -> bool:
-    """Whether the finding says that nothing ended, for a reason that another lane has given."""
-    return crash.NOTHING_ENDED in finding.notes and any(
-        (known.oracle, known.summary) == (finding.oracle, finding.summary) for known in report.findings
+def _told(finding: Finding, result: CaseResult, report: Report) -> bool:
+    """Whether another lane has shown what the finding says: that nothing ended, for the same reason, or that values are
+    wrong that are not special."""
+    if crash.NOTHING_ENDED in finding.notes:
+        return any((f.oracle, f.summary) == (finding.oracle, finding.summary) for f in report.findings)
+    launches = (r for r in report.results if (r.dtype, r.oracle) == (result.dtype, "launch"))
+    return (
+        result.oracle == "special_values"
+        and finding.oracle == "accuracy"
+        and any("accuracy" in launch.objections for launch in launches)
     )
 
 

@@ -19,6 +19,7 @@ class Kind(str, enum.Enum):
     ILLEGAL_ADDRESS = "illegal address"  # a device fault: which address, and whether read or written, is not known
     ACCESS_WIDTH = "access width"  # the value's width is not the pointer's
     MISALIGNED = "misaligned access"
+    MISREAD = "misread argument"  # packed as another type than the parameter has
     ARRAY_INDEX = "index outside an array"  # of a thread's own, which is no argument
     # written, inputs_kept
     INPUT_WRITE = "write to an input"

@@ -138,3 +138,14 @@ def test_launches_that_are_to_be_refused_may_all_raise():
     assert check(
         raises, op, oracles=["refusals"], dtypes=[torch.float16], promises=Promises(dtypes=(torch.float16,))
     ).ok
+
+
+def test_wrong_values_that_are_not_special_are_shown_once_and_as_such():
+    op = Op(lambda x: x * 2, dict(x=kst.tensors("n", dtypes=FLOAT32)), name="double")
+
+    both = check(lambda x: x * 2.001, op, oracles=["launch", "special_values"], examples=30)
+    alone = check(lambda x: x * 2.001, op, oracles=["special_values"], examples=30)
+
+    assert [finding.oracle for finding in both.findings] == ["accuracy"]
+    assert [finding.oracle for finding in alone.findings] == ["accuracy"]
+    assert [result.status for result in both.results] == ["failed", "failed"]

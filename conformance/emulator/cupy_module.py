@@ -143,7 +143,7 @@ def read_as_cupy(signature: Signature, args: Sequence[Any]) -> tuple[list[Any], 
             (ctypes.c_char * max(1, parameter.size)).from_buffer_copy((given + b"\xff" * 16)[: max(1, parameter.size)])
         )
         if detail := _misread(parameter, value, given, kind):
-            problems.append(Event(Kind.ACCESS_WIDTH, parameter.name, detail, kernel=signature.kernel))
+            problems.append(Event(Kind.MISREAD, parameter.name, detail, kernel=signature.kernel))
     return values, problems
 
 

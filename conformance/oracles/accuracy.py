@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.failures import AccuracyFailure
+from conformance.failures import AccuracyFailure, ValueEvidence
 from conformance.launch import Launch
 from conformance.oracles.objection import Objection
 from conformance.trial import Trial
@@ -13,14 +13,17 @@ LAW = "Every element lies inside the ball of the reference: its exact value, and
 def check(trial: Trial, launch: Launch) -> list[Objection]:
     """Object to an element outside its ball; the worst ratio of error to bound is kept for the report."""
     evidence = trial.judge(launch)
-    if evidence is None:
-        return []
+    return [] if evidence is None else [objection(evidence)]
+
+
+def objection(evidence: ValueEvidence) -> Objection:
+    """The objection to the element that the evidence is of."""
     summary = (
         f"{evidence.wrong_count} of {_count(evidence.shape)} elements are wrong, the worst at {evidence.index}: "
         f"got {evidence.got!r}, exact {evidence.exact!r}, allowed [{evidence.low!r}, {evidence.high!r}]"
     )
     notes = ("the bound is an estimate: the reference uses an operation without a rule",) if evidence.heuristic else ()
-    return [Objection(AccuracyFailure, LAW, summary, value=evidence, notes=notes)]
+    return Objection(AccuracyFailure, LAW, summary, value=evidence, notes=notes)
 
 
 def _count(shape: tuple[int, ...]) -> int:

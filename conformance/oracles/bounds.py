@@ -18,6 +18,7 @@ KINDS = frozenset(
         Kind.WILD_POINTER,
         Kind.ILLEGAL_ADDRESS,
         Kind.ACCESS_WIDTH,
+        Kind.MISREAD,
         Kind.MISALIGNED,
         Kind.ARRAY_INDEX,
     }

@@ -12,6 +12,7 @@ from conformance import balls
 from conformance.failures import SpecialValuesFailure
 from conformance.launch import Launch
 from conformance.op import OpError
+from conformance.oracles import accuracy
 from conformance.oracles.objection import Objection
 from conformance.trial import Trial, evidence
 
@@ -21,7 +22,7 @@ _CLASSES = ("finite", "nan", "+inf", "-inf")
 
 
 def check(trial: Trial, launch: Launch) -> list[Objection]:
-    """Object to the first element whose class torch has neither way, then to finite values outside their ball.
+    """Object to the first element whose class torch has neither way, then, as `accuracy`, to values outside their ball.
 
     Where the ball decides, it decides. Elsewhere an intermediate may overflow, and whether it does depends on the order
     of operations: what is not finite is right then, but a finite value must stand where torch has one. Where all inputs
@@ -64,9 +65,7 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
             )
             return [Objection(SpecialValuesFailure, LAW, summary)]
         if not verdict.ok and not (trial.promises.nan == "ignore" and bool((one == 1).any())):
-            found = evidence(i, got, verdict)
-            summary = f"got {found.got!r} at {found.index}, allowed [{found.low!r}, {found.high!r}]"
-            return [Objection(SpecialValuesFailure, LAW, summary, value=found)]
+            return [accuracy.objection(evidence(i, got, verdict))]
     return []
 
 

@@ -31,6 +31,8 @@ EVENTS: dict[Kind, str] = {
     "`--compute-sanitizer memcheck`, or on the CPU, where the interpreter names the line",
     Kind.ACCESS_WIDTH: "pointer and value differ in width: the pointer was cast, or the launcher passed a tensor of "
     "another dtype",
+    Kind.MISREAD: "the launcher gives an argument another type than its parameter has: CuPy goes by the Python type: "
+    "give numpy.float32(s) for a float and numpy.int32(n) for an int; an array has the dtype of its pointer",
     Kind.MISALIGNED: "a vector access to an address that is not a multiple of its width: test the alignment of pointer "
     "and row stride, and fall back to scalar accesses",
     Kind.INPUT_WRITE: "the kernel writes to an argument that the op does not declare with `mutates=`: pointers in the "

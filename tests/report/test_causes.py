@@ -5,7 +5,8 @@ import math
 import pytest
 from report_samples import FINDINGS, evidence, finding, tail
 
-from conformance.report.causes import MOST, Pattern, likely_causes, of_pattern, of_value
+from conformance.events import Event, Kind
+from conformance.report.causes import MOST, Pattern, likely_causes, of_events, of_pattern, of_value
 
 
 def pattern(wrong: list[tuple[int, int]], rows: int = 4, columns: int = 20, block: int | None = 8) -> Pattern:
@@ -80,3 +81,9 @@ def test_a_list_of_wrong_elements_that_was_cut_gives_no_pattern() -> None:
 
 def test_there_are_never_more_causes_than_are_read() -> None:
     assert all(len(likely_causes(each)) <= MOST for each in FINDINGS.values())
+
+
+def test_an_argument_of_another_type_is_no_matter_of_widths_of_pointers():
+    (cause,) = of_events([Event(Kind.MISREAD, "s", "float 0.5 for `float s`")])
+
+    assert "numpy.float32" in cause
