@@ -39,6 +39,8 @@ UNSEEN = (
     "relations",
     "special_values",
 )
+# Oracles whose objections may be to values that come from memory which nobody wrote.
+_OF_VALUES = ("written", "accuracy", "exact", "special_values", "layouts", "batch_invariance", "configs", "relations")
 
 
 _FROM = re.compile(r"from (\S+) import (\w+)(?: as (\w+))?")
@@ -124,7 +126,8 @@ def script(
     gives its import path, which may end in an attribute (`conformance.ops.softmax:softmax.reference`); `meta` are
     keywords that the kernel gets beside the arguments. Where `oracle` is one whose objection need not show in values,
     or with `unseen`, which says so of values that come from poisoned memory, the program begins with what it sees, if
-    this package is installed and `op` can be imported. The inputs are built anew for each run, so that a kernel that
+    this package is installed and `op` can be imported. Where the objection is
+    to values, memory that nobody wrote is filled. The inputs are built anew for each run, so that a kernel that
     writes to its input does not change what the reference sees.
     """
     names = list(call)
@@ -136,6 +139,12 @@ def script(
     loads = [*_load("kernel", path, kernel), *_load("reference", reference or _reference(op), op.reference)]
     files = any(line.startswith("spec = ") for line in loads)
     lines += [*(["import importlib.util", ""] if files else []), "import torch", "", *loads]
+    if oracle in _OF_VALUES:
+        lines += [
+            "",
+            "# what nobody wrote may be right by chance: this makes torch.empty NaN, or the largest integer",
+        ]
+        lines += ["torch.use_deterministic_algorithms(True, warn_only=True)"]
     if runtime == "interpret" and path is not None and path.startswith("kernels_cuda"):
         lines += ["", "from conformance import runtime", "", "runtime.prepare()  # CUDA sources run on the CPU"]
     lines += ["", "", "def inputs():"]

@@ -121,3 +121,14 @@ def test_cuda_kernels_get_the_emulator_on_a_cpu() -> None:
         "kernels_cuda.softmax:softmax", CALL, op(torch.softmax), runtime="interpret", reference="torch:softmax"
     )
     assert "runtime.prepare()" in text
+
+
+def test_memory_that_nobody_wrote_never_looks_right(tmp_path: Path) -> None:
+    where = tmp_path / "unwritten.py"
+    where.write_text("import torch\n\n\ndef unwritten(x, *others):\n    return torch.empty_like(x)\n")
+    made = op(torch.softmax)
+    text = script(
+        f"{where}:unwritten", CALL, made, reference=f"{where}:unwritten", runtime="interpret", oracle="written"
+    )
+
+    assert "nan" in run(text, tmp_path).partition("reference:")[0]
