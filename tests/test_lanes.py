@@ -149,3 +149,23 @@ def test_wrong_values_that_are_not_special_are_shown_once_and_as_such():
     assert [finding.oracle for finding in both.findings] == ["accuracy"]
     assert [finding.oracle for finding in alone.findings] == ["accuracy"]
     assert [result.status for result in both.results] == ["failed", "failed"]
+
+
+@pytest.mark.parametrize("takes_variance", [True, False])
+def test_nan_for_the_mean_of_an_infinity_is_right_beside_a_variance(takes_variance):
+    """Welford's mean is NaN behind an infinity, in torch.var_mean too."""
+
+    def reference(x):
+        mean = x.mean(0)
+        return mean, (x - mean).square().mean(0) if takes_variance else x.abs().sum(0)
+
+    def kernel(x):
+        return torch.var_mean(x, 0)[1], reference(x)[1]
+
+    op = Op(reference, dict(x=kst.tensors("n", dtypes=FLOAT32)), axes=dict(n=kst.sizes(min=1)), name="moments")
+    trial = Trial(op, kernel)
+    call = Call((("x", TensorDescription((4,), torch.float32)),))
+    launch = trial.launch(call, values={"x": torch.tensor([1.0, torch.inf, 2.0, 3.0])})
+
+    assert launch.outputs[0].isnan()
+    assert (special_values.check(trial, launch) == []) is takes_variance

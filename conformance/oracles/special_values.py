@@ -12,12 +12,16 @@ from conformance import balls
 from conformance.failures import SpecialValuesFailure
 from conformance.launch import Launch
 from conformance.op import OpError
+from conformance.operations import Operations
 from conformance.oracles import accuracy
 from conformance.oracles.objection import Objection
 from conformance.trial import Trial, evidence
 
 LAW = "NaN, infinity and finite stand in each element as torch has them, in the call's dtype or in float64."
 
+_VARIANCES = frozenset(
+    ("var", "var_mean", "std", "std_mean", "native_layer_norm", "native_group_norm", "native_batch_norm")
+)
 _CLASSES = ("finite", "nan", "+inf", "-inf")
 
 
@@ -28,7 +32,8 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
     of operations: what is not finite is right then, but a finite value must stand where torch has one. Where all inputs
     are finite, NaN and infinity come from that overflow alone, and a kernel that divides by what overflowed has a
     finite value there. Where torch has an infinity, a kernel that adds before it scales, as flash attention does, may
-    overflow to the other one, which together are NaN.
+    overflow to the other one, which together are NaN. So is Welford's mean behind an infinity, in a kernel as
+    in torch.var_mean, where torch.mean is infinite.
     """
     if launch.error is not None:
         return []
@@ -44,7 +49,10 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
         mine = got.detach().cpu()
         classes, one, other = _classes(mine), _classes(plain), _classes(wide.to(plain.dtype))
         apart = (classes == 1) & (one > 1)
-        if bool(apart.any()) and any(map(_sum_may_overflow, launch.values.values())):
+        if bool(apart.any()) and (
+            any(map(_sum_may_overflow, launch.values.values()))
+            or (not overflowed and _takes_variance(trial, arguments))
+        ):
             mine, classes = torch.where(apart, plain, mine), torch.where(apart, one, classes)
         # the midpoint has more range than float64, where torch in float64 overflows like torch in the call's dtype
         with np.errstate(over="ignore"):
@@ -76,6 +84,13 @@ def _sum_may_overflow(values: torch.Tensor) -> bool:
     size = values.abs()
     size = size[size.isfinite()]
     return bool(size.numel()) and float(size.max()) > torch.finfo(values.dtype).max / values.numel()
+
+
+def _takes_variance(trial: Trial, arguments: Mapping[str, Any]) -> bool:
+    """Whether the reference takes a variance, as one operation or as a mean of what a mean was subtracted from."""
+    with Operations() as ran:
+        trial.reference(arguments)
+    return not _VARIANCES.isdisjoint(ran.names) or ran.names.count("mean") > 1
 
 
 def _mask(flat: Any, like: torch.Tensor) -> torch.Tensor:
