@@ -16,11 +16,19 @@ from conformance.trial import Trial
 LAW = "A call that the op and the kernel's promises allow runs to its end and returns tensors."
 KINDS = frozenset({Kind.CRASH, Kind.HANG, Kind.DEVICE_ASSERT, Kind.REJECTED})
 
-# What launchers raise on arguments that they do not take, mostly dtypes.
-_REFUSALS = (TypeError, ValueError, NotImplementedError)
-_ON_PURPOSE = (
+# What launchers raise on arguments that they do not take; assertions are those of Triton's tensor descriptors, too.
+_REFUSALS = (TypeError, ValueError, NotImplementedError, AssertionError)
+_DTYPES = (
     "a kernel that refuses it on purpose promises what it takes: promises=Promises(dtypes=...), or --promise "
-    "dtypes=float32,float16; it must then refuse the others",
+    "dtypes=float32,float16; it must then refuse the others"
+)
+_LAYOUTS = (
+    "where it refuses the layout ({kinds}) on purpose, it promises those that it takes: promises=Promises(layouts="
+    "('contiguous',)), or --promise layouts=contiguous; it must then refuse the others"
+)
+_ALIGNED = (
+    "rows of {shapes} are not aligned to 16 bytes: where the kernel asks for it, its op is sized so, as in "
+    "op.sized({axes})"
 )
 NOTHING_ENDED = "no launch of this lane ended, so nothing else was judged"
 
@@ -37,8 +45,33 @@ def check(trial: Trial, launch: Launch) -> list[Objection]:
     site = _last_line(error)
     summary = raised if site is None else f"{raised} ({site})"
     events = () if site is None else (Event(Kind.CRASH, "the launch", raised, site=site),)
-    notes = ("the call is valid for the op: see the arguments", *(_ON_PURPOSE if isinstance(error, _REFUSALS) else ()))
+    refused = isinstance(error, _REFUSALS) and not launch.geometry
+    notes = ("the call is valid for the op: see the arguments", *(_on_purpose(trial, launch) if refused else ()))
     return [Objection(CrashFailure, LAW, summary, events, notes=notes)]
+
+
+def _on_purpose(trial: Trial, launch: Launch) -> tuple[str, ...]:
+    """What a launcher that refuses the call on purpose promises, the likeliest first."""
+    error = launch.error.__cause__ or launch.error if launch.error is not None else None
+    tensors = launch.call.tensors
+    kinds = [f"{name}: {t.layout.kind}" for name, t in tensors.items() if not t.layout.is_contiguous]
+    notes = [] if isinstance(error, AssertionError) else [_DTYPES]
+    if kinds or any(t.layout.offset for t in tensors.values()):
+        kinds = kinds or [f"{name}: {t.layout.kind}" for name, t in tensors.items() if t.layout.offset]
+        notes.append(_LAYOUTS.format(kinds=", ".join(kinds)))
+    own = trial.op.argument_axes()
+    odd = {
+        name: (t.shape, own[name][-1], 16 // t.dtype.itemsize)
+        for name, t in tensors.items()
+        if len(t.shape) > 1 and t.shape[-1] * t.dtype.itemsize % 16
+    }
+    if odd and error is not None and "align" in _message(error):
+        steps = {axis: step for _, axis, step in odd.values() if axis is not None}
+        axes = ", ".join(f"{axis}=kst.multiple_of({step})" for axis, step in steps.items())
+        shapes = ", ".join(f"{name} {list(shape)}" for name, (shape, _, _) in odd.items())
+        if axes:
+            notes.append(_ALIGNED.format(shapes=shapes, axes=axes))
+    return tuple(notes)
 
 
 def nothing_ended(trial: Trial, launch: Launch) -> list[Objection]:
