@@ -10,7 +10,7 @@ import torch
 
 from conformance.balls.context import CURRENT, Array, Context
 from conformance.balls.formats import FORMATS
-from conformance.balls.rounding import extent
+from conformance.balls.rounding import extent, perhaps_rounded
 from conformance.balls.tensor import BallTensor, as_ball, lift, operand, result_dtype
 
 
@@ -331,7 +331,7 @@ def cast(x: Any, dtype: torch.dtype) -> Any:
         return _to_integer(c, ball, dtype)
     if dtype not in FORMATS:
         raise TypeError(f"the reference casts to {dtype}; balls know {', '.join(str(d) for d in FORMATS)}")
-    ball.settle()
+    ball = perhaps_rounded(c, ball.settle(), dtype)
     pending = FORMATS[dtype].unit > c.unit and ball.dtype.is_floating_point
     pending = pending or (not ball.dtype.is_floating_point and FORMATS[dtype].unit > c.unit)
     rad = None if ball.rad is None else ball.rad.copy()

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from conformance.balls.context import Array, Context, peak
+from conformance.balls.formats import FORMATS
 from conformance.balls.tensor import BallTensor
 
 # the difference |m - fl(m)| is taken from midpoints that are themselves rounded to 2**-53
@@ -94,3 +95,16 @@ def rounded_exactly(c: Context, mid: Array, dtype: torch.dtype, floor: Any = 0.0
 def extent(rad: Array | None, like: Array) -> Any:
     """`rad`, or zeros of the shape of `like`."""
     return np.zeros_like(like) if rad is None else rad
+
+
+def perhaps_rounded(c: Context, ball: BallTensor, dtype: torch.dtype) -> BallTensor:
+    """The ball before it is cast to a wider `dtype`: torch has rounded it to its own narrow one, and a kernel may."""
+    own = FORMATS.get(ball.dtype)
+    if own is None or own.unit <= max(c.unit, FORMATS[dtype].unit):
+        return ball
+    if ball.rad is not None:
+        return BallTensor(c, ball.mid.copy(), ball.rad.copy(), ball.dtype, ball.overflows, True).settle()
+    rounded = torch.from_numpy(np.asarray(ball.mid, np.float64)).to(ball.dtype).double().numpy().astype(c.real)
+    with np.errstate(invalid="ignore"):
+        gap = np.where(np.isfinite(ball.mid), np.abs(ball.mid - rounded), 0.0)
+    return ball if not gap.any() else BallTensor(c, ball.mid.copy(), gap, ball.dtype, ball.overflows)
