@@ -114,7 +114,7 @@ class Elements:
     """
 
     __slots__ = (
-        "columns", "entry", "first", "last_read", "last_write", "memory", "pooled", "reader", "shadows", "shift",
+        "_columns", "entry", "first", "last_read", "last_write", "memory", "pooled", "reader", "shadows", "shift",
         "span", "start", "table", "touched", "writer",
     )  # fmt: skip
 
@@ -139,7 +139,22 @@ class Elements:
         self.writer = writer
         self.reader: Array | None = None
         self.last_read = self.last_write = 0
-        self.columns: tuple[Array, Array, Array] | None = None  # `first`, `span` and `entry` of each running program
+        self._columns: tuple[Any, ...] | None = None
+
+    def forget(self) -> None:
+        """Other programs run from here on."""
+        self._columns = None
+
+    def columns(self, owner: Array) -> tuple[Any, ...]:
+        """`first`, `span`, `entry` and `start` of each running program; numbers where all are of one launch."""
+        if self._columns is None:
+            each = self.first, self.span, self.entry, self.start
+            one = owner.item(0)
+            if one == owner.item(-1):  # owners ascend
+                self._columns = tuple([values[one] for values in each])
+            else:
+                self._columns = tuple([values.take(owner) for values in each])
+        return self._columns
 
     def load(self, places: Array, dtype: np.dtype[Any]) -> Array:
         """The elements at places in the pool; those outside it are anything."""
@@ -179,7 +194,7 @@ class Judge(Hazards):
         super().enter(linear)
         self.owner = self._owners[linear]
         for elements in self._known.values():
-            elements.columns = None
+            elements.forget()
 
     def leave(self) -> None:
         """Leave what was written where the oracles of each launch look for it."""
@@ -239,38 +254,29 @@ class Judge(Hazards):
     def gather(self, ptr: Array, mask: Array | None, origin: Any, dtype: np.dtype[Any]) -> Array:
         """The elements of inputs at the addresses, and anything where the mask is false."""
         elements = self._read(origin, dtype)
-        first, span, entry = self._columns(elements)
         if (
             mask is not None
             and mask.shape == ptr.shape
             and (not elements.pooled or _SPARSE * np.count_nonzero(mask) < mask.size)
         ):
             lanes = np.flatnonzero(mask)
-            rows, live = _rows(ptr, lanes), ptr.take(lanes)
-            _inside(elements, live, first.take(rows), span.take(rows), entry, None, rows)
+            live = ptr.take(lanes)
+            where = self._places(elements, live, _rows(ptr, lanes), None)
             taken = np.zeros(ptr.shape, dtype)
-            taken.reshape(-1)[lanes] = self._loaded(elements, live, dtype)
+            taken.reshape(-1)[lanes] = elements.load(where, dtype) if elements.pooled else _fetched(live, dtype)
             return taken
-        shape = (-1,) + (1,) * (ptr.ndim - 1)
-        _inside(elements, ptr, first.reshape(shape), span.reshape(shape), entry.reshape(shape), mask)
-        if not elements.pooled and mask is not None:
-            raise Apart  # of a shape of its own: some addresses are nobody's
-        return self._loaded(elements, ptr, dtype)
-
-    def _loaded(self, elements: Elements, ptr: Array, dtype: np.dtype[Any]) -> Array:
+        where = self._places(elements, ptr, None, mask)
         if elements.pooled:
-            return elements.load((ptr - self._pool.address) >> elements.shift, dtype)
-        ptr = np.ascontiguousarray(ptr)
-        every = np.ones(ptr.shape, np.bool_)
-        found: Array = native.load(ptr.view(np.uint64), every, np.empty(ptr.shape, dtype), dtype)
-        return found
+            return elements.load(where, dtype)
+        if mask is not None:
+            raise Apart  # of a shape of its own: some addresses are nobody's
+        return _fetched(ptr, dtype)
 
     def scatter(self, ptr: Array, data: Array, mask: Array | None, origin: Any, place: Place) -> bool:
         """Store the values."""
         elements = self._write(origin, data.dtype)
         if not elements.pooled:
             raise Apart
-        first, span, entry = self._columns(elements)
         if mask is None:
             rows = _rows(ptr, np.arange(ptr.size))
             live, values = ptr.reshape(-1), data.reshape(-1)
@@ -279,19 +285,38 @@ class Judge(Hazards):
             rows, live, values = _rows(ptr, lanes), ptr.take(lanes), data.take(lanes)
         if not live.size:
             return True
-        _inside(elements, live, first.take(rows), span.take(rows), entry, None, rows)
-        numbers = (live - self._pool.address) >> elements.shift
+        numbers = self._places(elements, live, rows, None)
         rising = ascending(numbers)
         self.write_elements(elements, numbers, self.stamps.take(rows), place, values, rising)  # type: ignore[arg-type]
         memory = elements.memory if elements.memory.dtype == data.dtype else elements.memory.view(data.dtype)
         memory[places(numbers, rising)] = values
         return True
 
-    def _columns(self, elements: Elements) -> tuple[Array, Array, Array]:
-        if elements.columns is None:
-            owner = self.owner
-            elements.columns = elements.first.take(owner), elements.span.take(owner), elements.entry.take(owner)
-        return elements.columns
+    def _places(self, elements: Elements, ptr: Array, rows: Array | None, mask: Array | None) -> Array:
+        """The place of each address in the pool; the programs are `rows`, or the first axis of the addresses.
+
+        Raises:
+            Apart: an address is no element's.
+        """
+        columns = elements.columns(self.owner)
+        if columns[0].ndim:
+            if rows is None:
+                shape = (-1,) + (1,) * (ptr.ndim - 1)
+                columns = tuple([column.reshape(shape) for column in columns])
+            else:
+                columns = tuple([column.take(rows) for column in columns])
+        first, span, entry, start = columns
+        offsets: Array = ptr - first
+        offsets >>= elements.shift
+        outside = offsets.view(np.uint64) >= span
+        if elements.table is not None:
+            outside |= elements.table.take(offsets + entry, mode="clip") < 0
+        if mask is not None:
+            outside = outside & mask
+        if np.count_nonzero(outside):
+            raise Apart
+        offsets += start
+        return offsets
 
     def _apart(self, *_: Any, **__: Any) -> NoReturn:
         raise Apart
@@ -314,22 +339,9 @@ def _rows(ptr: Array, lanes: Array) -> Array:
     return rows
 
 
-def _inside(
-    elements: Elements,
-    ptr: Array,
-    first: Array,
-    span: Array,
-    entry: Array,
-    mask: Array | None,
-    rows: Array | None = None,
-) -> None:
-    """Stop where an address is not an element's; `entry` is by program where there are `rows`."""
-    offsets = (ptr - first) >> elements.shift
-    outside = offsets.view(np.uint64) >= span
-    if elements.table is not None:
-        offsets += entry if rows is None else entry.take(rows)
-        outside |= elements.table.take(offsets, mode="clip") < 0
-    if mask is not None:
-        outside = outside & mask
-    if np.count_nonzero(outside):
-        raise Apart
+def _fetched(addresses: Array, dtype: np.dtype[Any]) -> Array:
+    """The elements at addresses that were judged."""
+    addresses = np.ascontiguousarray(addresses)
+    every = np.ones(addresses.shape, np.bool_)
+    found: Array = native.load(addresses.view(np.uint64), every, np.empty(addresses.shape, dtype), dtype)
+    return found
