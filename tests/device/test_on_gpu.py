@@ -112,7 +112,7 @@ def test_what_is_compiled_ahead_is_not_compiled_again_in_the_calls():
     trial, lane = Trial(vector_add, kernel), LANES["launch"]
     policy.select(Policy(isolate="never"))
     judge = Judge(trial, lane)
-    precompile.prepare(judge, lane, torch.bfloat16, examples=30, seed=5)
+    precompile.prepare(judge, lane, torch.bfloat16, examples=30, seed=case.seed_of(trial.op, torch.bfloat16, 5))
     prepared = watch.totals().copy()
     case.run(trial, lane, torch.bfloat16, examples=30, seed=5)
     policy.select(Policy(isolate="always", hang_seconds=10.0))

@@ -103,7 +103,8 @@ def test_a_dtype_is_compiled_once_and_once_more_for_its_configs(process, monkeyp
     assert compiled == [3, 3]
 
 
-def test_nothing_is_compiled_ahead_on_the_cpu(process):
+def test_nothing_is_compiled_ahead_on_the_cpu(process, monkeypatch):
+    monkeypatch.setattr("conformance.runtime.current", lambda: "interpret")
     trial = remote(ending.correct, process)
     precompile.prepare(Judge(trial, LANES["launch"]), LANES["launch"], torch.float32, examples=5, seed=0)
     assert not trial.compiled_for
