@@ -8,6 +8,7 @@ then on calls are launched as they are judged, so that a finding always comes fr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,7 +96,7 @@ class Flight:
         else:
             with _Watch(waiting) as watch:
                 started = start(trial.kernel, trial.op, call, settings, waiting=waiting)
-            if waiting or started.observation.geometry:
+            if waiting or any(math.prod(launched.grid) for launched in started.observation.geometry):
                 trial.flies = bool(waiting) and not watch.touched
         if started.error is not None or len(waiting) > 1 or started.observation.events:
             trial.flies = False

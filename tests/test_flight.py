@@ -236,3 +236,17 @@ def test_launches_ahead_do_not_load_a_compiler() -> None:
 
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     assert subprocess.run([sys.executable, "-c", "; ".join(lines)], check=False, env=environment).returncode == 0
+
+
+def test_a_launch_of_no_program_tells_nothing_of_the_others() -> None:
+    def kernel(x: torch.Tensor) -> torch.Tensor:
+        x = x.contiguous()
+        out = torch.empty_like(x)
+        _scale_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), 0, BLOCK=64)
+        return out
+
+    trial = Trial(double, kernel)
+    calls = sorted(_calls(trial, 60), key=lambda call: call.sizes["n"])
+    assert calls[0].sizes["n"] == 0
+    Flight(trial)(calls)
+    assert trial.flies
