@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-from hypothesis.strategies import SearchStrategy
-
 from conformance.failures import DeterminismFailure
 from conformance.launch import Settings
 from conformance.oracles.bits import describe
@@ -25,17 +22,6 @@ _ORDERS = (
 def skip(trial: Trial) -> str | None:
     """Why the oracle does not apply to a kernel, None if it does."""
     return None if trial.promises.deterministic else "the kernel promises no determinism"
-
-
-def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Call]:
-    """Calls of the op; of its axes only those are long that are the last of every tensor which has them.
-
-    In another order programs run one by one, and along other axes there is often a program for each entry.
-    """
-    outer = {name for axes in trial.op.argument_axes().values() for name in axes[:-1]}
-    long = tuple(name for name in trial.op.long_axes if name not in outer)
-    promises = trial.promises
-    return trial.op.calls(dtype=dtype, layouts=promises.layouts, limits=dict(promises.limits), long=long)
 
 
 def check(trial: Trial, call: Call) -> list[Objection]:

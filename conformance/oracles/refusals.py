@@ -71,21 +71,21 @@ def _sources(trial: Trial, dtype: torch.dtype | None) -> list[SearchStrategy[Ref
         allowed = set(promises.layouts)
         if "contiguous" in allowed:
             allowed |= {"offset", "odd_ones"}  # both are contiguous to torch, and to a guard that asks it
-        found.append(op.calls(dtype=dtype).map(lambda call: Refused(call, _layout(call, allowed))))
+        found.append(op.calls(dtype=dtype, long=()).map(lambda call: Refused(call, _layout(call, allowed))))
     if promises.dtypes is not None:
         for other in op.dtypes():
             if other not in promises.dtypes:
                 why = f"the dtype {str(other).removeprefix('torch.')} is not promised"
-                found.append(op.calls(dtype=other).map(functools.partial(Refused, why=why)))
+                found.append(op.calls(dtype=other, long=()).map(functools.partial(Refused, why=why)))
     for name, largest in promises.limits:
         why = f"the axis {name} is longer than the limit {largest}"
         sized = op.calls(dtype=dtype, replaced={name: fixed(largest + 1)}, max_elements=max(4096, 2 * largest))
         found.append(sized.map(functools.partial(Refused, why=why)))
     names = _comparable(trial)
     if "shapes" in promises.refuses and names:
-        found.append(st.tuples(op.calls(dtype=dtype), st.sampled_from(names)).map(lambda t: _reshaped(*t)))
+        found.append(st.tuples(op.calls(dtype=dtype, long=()), st.sampled_from(names)).map(lambda t: _reshaped(*t)))
     if "dtypes" in promises.refuses and len(names) > 1:
-        found.append(st.tuples(op.calls(dtype=dtype), st.sampled_from(names)).map(lambda t: _retyped(*t)))
+        found.append(st.tuples(op.calls(dtype=dtype, long=()), st.sampled_from(names)).map(lambda t: _retyped(*t)))
     return found
 
 

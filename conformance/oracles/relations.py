@@ -62,7 +62,7 @@ def _asked(trial: Trial) -> dict[str, Relation]:
 def draw(trial: Trial, dtype: torch.dtype | None) -> SearchStrategy[Related]:
     """A call and one of the op's relations."""
     promises = trial.promises
-    calls = trial.op.calls(dtype=dtype, layouts=promises.layouts, limits=dict(promises.limits))
+    calls = trial.op.calls(dtype=dtype, layouts=promises.layouts, limits=dict(promises.limits), long=())
     return RelatedStrategy(calls, tuple(_asked(trial)))
 
 
