@@ -36,4 +36,5 @@ CASES = {
 def test_no_lane_stumbles_over_float8(name):
     op, right, wrong = CASES[name]
     assert not check(right, op, examples=20).findings
-    assert {"accuracy", "special_values"} <= {f.oracle for f in check(wrong, op, examples=20).findings}
+    for lane in ("launch", "special_values"):
+        assert "accuracy" in {f.oracle for f in check(wrong, op, examples=20, oracles=[lane]).findings}
