@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -166,6 +166,7 @@ class _Process:
             target=_serve, args=(theirs, kind, seconds, seed, examples), daemon=True
         )
         # its own from its first moment: a terminal sends Ctrl-C to all, and the one that started this asks to stop
+        resource_tracker.ensure_running()  # the first process would start it, which lets the signal through again
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -65,7 +65,7 @@ def found(oracle: str) -> Finding:
     dtype = torch.float16 if name == "add_wide_result" else torch.float32  # the result is wide where inputs are narrow
     dtypes = [dtype] if dtype in fault.op.dtypes() else None
     promises = dataclasses.replace(fault.op.promises, **fault.promises)
-    report = conformance.check(fault.kernel, fault.op, examples=60, oracles=[lane], dtypes=dtypes, promises=promises)
+    report = conformance.check(fault.kernel, fault.op, examples=100, oracles=[lane], dtypes=dtypes, promises=promises)
     return next(finding for finding in report.findings if finding.oracle == oracle)
 
 
