@@ -113,7 +113,6 @@ def run(
     started = time.perf_counter()
     unjudged: list[runtime.CannotBeJudged] = []
     passed_over = 0  # those of the search, which shrinking adds to
-
     flight = Flight(trial) if lane.flies else None
 
     def check(drawn: Any) -> list[Objection]:
@@ -122,8 +121,7 @@ def run(
         try:
             found = judge(drawn)
             if found and flown:  # what is wrong with a launch is shown by itself
-                trial.flies = False
-                trial.ahead.clear()
+                trial.land()
                 trial.tightness.back(mark)
                 found = judge(drawn)
         except runtime.CannotBeJudged as reason:
@@ -146,8 +144,7 @@ def run(
                 try:
                     flight(calls)
                 except runtime.CannotBeJudged:  # `check` meets it again
-                    trial.flies = False
-                    trial.ahead.clear()
+                    trial.land()
 
     exploration = explore(
         lane.draw(trial, dtype),

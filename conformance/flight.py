@@ -15,8 +15,8 @@ from typing import Any
 from conformance import runtime
 from conformance.device import policy
 from conformance.launch import Launch, Settings, Started, start
-from conformance.memory import Pool
 from conformance.operations import DispatchMode
+from conformance.pool import Pool
 from conformance.trial import Trial
 from strategies import Call
 

@@ -29,7 +29,7 @@ _STAGED = 1 << 20
 Bytes = npt.NDArray[np.uint8]
 
 # the dtypes that NumPy has too
-_WORDS = {
+WORDS = {
     dtype: torch.empty(0, dtype=dtype).numpy().dtype
     for dtype in (
         torch.float64, torch.float32, torch.float16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
@@ -69,40 +69,6 @@ def lazy(elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tenso
     size = max(1, elements) * dtype.itemsize
     pages = mmap.mmap(-1, size, flags=flags)
     return torch.frombuffer(pages, dtype=dtype)[:elements]
-
-
-# of a pool: more than the tensors of the calls that fly together take, and only pages that are touched are committed
-_POOL = 1 << 25
-# what torch aligns storages to, and pages begin at
-_ALIGNMENT = 64
-
-
-class Pool:
-    """An allocator of storages side by side in one block of memory, so that one index reaches all of them.
-
-    What does not fit lies elsewhere. A storage keeps the whole block alive.
-    """
-
-    size = _POOL
-
-    def __init__(self) -> None:
-        block = np.empty(_POOL + _ALIGNMENT, np.uint8)
-        self._bytes: Bytes = block[-block.ctypes.data % _ALIGNMENT :][:_POOL]
-        self.address: int = self._bytes.ctypes.data
-        self._used = 0
-
-    def __call__(self, elements: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-        """A 1-D tensor of that many elements, content undefined."""
-        start, end = self._used, self._used + elements * dtype.itemsize
-        word = _WORDS.get(dtype)
-        if end > _POOL or word is None:
-            return plain(elements, dtype, device)
-        self._used = end + -end % _ALIGNMENT
-        return torch.from_numpy(self._bytes[start:end].view(word))
-
-    def elements(self, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        """The block as elements of a type."""
-        return self._bytes.view(dtype)
 
 
 def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
@@ -241,7 +207,7 @@ def _lay_out(
     NumPy assigns in a third of torch's time.
     """
     memory: Bytes | None = None
-    word = _WORDS.get(storage.dtype)
+    word = WORDS.get(storage.dtype)
     if storage.device.type == "cpu":
         memory = (storage.view(torch.uint8) if word is None else storage).numpy().view(np.uint8)
         fill_bytes(memory, storage.dtype, poison)

@@ -153,6 +153,11 @@ class Trial:
             self.raised = done
         return done
 
+    def land(self) -> None:
+        """Launch each call by itself from now on."""
+        self.flies = False
+        self.ahead.clear()
+
     @property
     def layout_invariant(self) -> bool:
         """Whether strided arguments must give the bits of their contiguous copies, and not only a right result.

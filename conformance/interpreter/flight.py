@@ -20,7 +20,7 @@ from conformance.events import Kind
 from conformance.interpreter.hazards import Array, Hazards, Place, ascending, places
 from conformance.interpreter.launcher import Interpreter, Launch, Prepared, complete, evaluate
 from conformance.interpreter.shadow import Shadow
-from conformance.memory import Pool
+from conformance.pool import Pool
 from conformance.regions import Role
 
 # Lanes for one that the mask allows, from which on they are picked out before they are judged: a tile of 32 x 32 on a
@@ -156,10 +156,13 @@ class Elements:
                 self._columns = tuple([values.take(owner) for values in each])
         return self._columns
 
+    def memory_as(self, dtype: np.dtype[Any]) -> Array:
+        """The memory of the pool as elements of a type of this width."""
+        return self.memory if self.memory.dtype == dtype else self.memory.view(dtype)
+
     def load(self, places: Array, dtype: np.dtype[Any]) -> Array:
         """The elements at places in the pool; those outside it are anything."""
-        memory = self.memory if self.memory.dtype == dtype else self.memory.view(dtype)
-        found: Array = memory.take(places, mode="clip")
+        found: Array = self.memory_as(dtype).take(places, mode="clip")
         return found
 
     def touch(self) -> None:
@@ -288,8 +291,7 @@ class Judge(Hazards):
         numbers = self._places(elements, live, rows, None)
         rising = ascending(numbers)
         self.write_elements(elements, numbers, self.stamps.take(rows), place, values, rising)  # type: ignore[arg-type]
-        memory = elements.memory if elements.memory.dtype == data.dtype else elements.memory.view(data.dtype)
-        memory[places(numbers, rising)] = values
+        elements.memory_as(data.dtype)[places(numbers, rising)] = values
         return True
 
     def _places(self, elements: Elements, ptr: Array, rows: Array | None, mask: Array | None) -> Array:
